@@ -220,7 +220,7 @@ rarely() {
 catalogue() {
     local weir=$target/debug/weir
     step 'expectations of the suites' "$weir" check 'rfc8867/*' 'rfc8836/*' 'rfc8869/*' 'bari/tcp/*/compete' \
-        'handover/*' 'l4s/*' 'policer/*' --controller all
+        'handover/*' 'l4s/*' 'policer/*' 'field/*' --controller all
     step 'expectations of delft' "$weir" check 'delft/wired*' 'delft/wifi-*' 'delft/4g-*' --controller gcc,gcc-draft
     step 'clocks, reports and rates' "$weir" check 'wide/*' --controller gcc,nada,scream-v2,sluice
     step 'goals of sluice' "$weir" check 'goals/*' --controller sluice --seeds 10

@@ -29,11 +29,17 @@ pub(crate) struct Carriers {
     /// IPv4 and IPv6 in IP.
     pub ip_in_ip: [u8; 2],
     pub gre: u8,
+    /// MPLS in IP [RFC4023 §3].
+    pub mpls: u8,
+    /// Ethernet frames: in EtherIP, and as in segment routing [RFC8986 §4.9].
+    pub ether_ip: u8,
+    pub ethernet: u8,
     /// Encrypted payload.
     pub ipsec: u8,
 }
 
-pub(crate) const MORE_THAN_IP: Carriers = Carriers { ip_in_ip: [4, 41], gre: 47, ipsec: 50 };
+pub(crate) const MORE_THAN_IP: Carriers =
+    Carriers { ip_in_ip: [4, 41], gre: 47, mpls: 137, ether_ip: 97, ethernet: 143, ipsec: 50 };
 
 /// The header of IP, with those that IPv6 has behind it.
 pub(crate) struct Header {

@@ -18,6 +18,7 @@ const IEEE802_11: u32 = 105;
 const LOOP: u32 = 108;
 const ENC: u32 = 109;
 const LINUX_SLL: u32 = 113;
+const PFLOG: u32 = 117;
 const PRISM: u32 = 119;
 const RADIOTAP: u32 = 127;
 const AVS: u32 = 163;
@@ -145,6 +146,8 @@ fn walk(
             }
             Next::Ether(kind) => (at, next) = behind_ether(data, at, kind)?,
             Next::Ppp => (at, next) = behind_ppp(data, at)?,
+            Next::Labels => (at, next) = behind_labels(data, at).ok_or(NoIp::Damaged)?,
+            Next::Service => (at, next) = behind_service(data, at).ok_or(NoIp::Damaged)?,
         }
         if at > data.len() {
             return Err(NoIp::Damaged);
@@ -186,6 +189,8 @@ fn behind_link(link: u32, data: &[u8]) -> Result<(usize, Next), NoIp> {
         // The address family, in an order of its own; the version of IP says the same.
         NULL | LOOP => Some((4, Next::Ip)),
         ENC => Some((12, Next::Ip)),
+        // The header says its length, without what pads it to four bytes.
+        PFLOG => data.first().map(|size| (usize::from(*size).next_multiple_of(4), Next::Ip)),
         link if RAW.contains(&link) => Some((0, Next::Ip)),
         ETHERNET => Some((0, Next::Ethernet)),
         LINUX_SLL => word(data, 14).map(|kind| (16, Next::Ether(kind))),
@@ -290,8 +295,15 @@ fn behind_ether(data: &[u8], at: usize, kind: u16) -> Result<(usize, Next), NoIp
         // A session of PPPoE [RFC2516 §4].
         0x8864 => (at + 6, Next::Ppp),
         0x880B => (at, Next::Ppp),
-        0x8847 | 0x8848 => behind_labels(data, at).ok_or(NoIp::Damaged)?,
+        0x8847 | 0x8848 => (at, Next::Labels),
         0x6558 => (at, Next::Ethernet),
+        0x894F => (at, Next::Service),
+        // Whole frames behind a service's tag, as in IEEE 802.1ah.
+        0x88E7 => (at + 4, Next::Ethernet),
+        // Tags of ports: Cisco's VNTag, and IEEE 802.1BR.
+        0x8926 => (at + 6, Next::Ether(word(data, at + 4).ok_or(NoIp::Damaged)?)),
+        0x893F => (at + 8, Next::Ether(word(data, at + 6).ok_or(NoIp::Damaged)?)),
+        0x88E5 => behind_macsec(data, at)?,
         // LLC and SNAP instead of a type: the word is a length.
         0..0x0600 if data.get(at..).is_some_and(|rest| rest.starts_with(&[0xAA, 0xAA, 3])) => {
             (at + 8, Next::Ether(word(data, at + 6).ok_or(NoIp::Damaged)?))
@@ -318,6 +330,30 @@ fn behind_labels(data: &[u8], mut at: usize) -> Option<(usize, Next)> {
     })
 }
 
+/// Behind the header of a service chain, which says its length in words and what follows
+/// [RFC8300 §2.2].
+fn behind_service(data: &[u8], at: usize) -> Option<(usize, Next)> {
+    let behind = at + 4 * usize::from(data.get(at + 1)? & 0x3F);
+    match data.get(at + 3)? {
+        1 | 2 => Some((behind, Next::Ip)),
+        3 => Some((behind, Next::Ethernet)),
+        5 => Some((behind, Next::Labels)),
+        _ => None,
+    }
+}
+
+/// Behind the tag of IEEE 802.1AE, if it only authenticates the frame.
+fn behind_macsec(data: &[u8], at: usize) -> Result<(usize, Next), NoIp> {
+    const HAS_CHANNEL: u8 = 0x20;
+    const IS_CHANGED: u8 = 0x0C;
+    let flags = *data.get(at).ok_or(NoIp::Damaged)?;
+    if flags & IS_CHANGED != 0 {
+        return Err(NoIp::Encrypted("frames in MACsec, which are encrypted"));
+    }
+    let at = at + 6 + if flags & HAS_CHANNEL != 0 { 8 } else { 0 };
+    Ok((at + 2, Next::Ether(word(data, at).ok_or(NoIp::Damaged)?)))
+}
+
 /// Behind the protocol of PPP, which may be compressed to one byte [RFC1661 §2, §6.5].
 fn behind_ppp(data: &[u8], mut at: usize) -> Result<(usize, Next), NoIp> {
     if data.get(at..).is_some_and(|rest| rest.starts_with(&[0xFF, 3])) {
@@ -330,7 +366,7 @@ fn behind_ppp(data: &[u8], mut at: usize) -> Result<(usize, Next), NoIp> {
     };
     match protocol {
         0x0021 | 0x0057 => Ok((at + length, Next::Ip)),
-        0x0281 => behind_labels(data, at + length).ok_or(NoIp::Damaged),
+        0x0281 => Ok((at + length, Next::Labels)),
         _ => Err(NoIp::Ether(protocol)),
     }
 }

@@ -10,6 +10,9 @@ const VXLAN_GPE: u16 = 4790;
 const GENEVE: u16 = 6081;
 const GTP_U: u16 = 2152;
 const TZSP: u16 = 37_008;
+const LISP: u16 = 4341;
+const GRE_IN_UDP: u16 = 4754;
+const MPLS_IN_UDP: u16 = 6635;
 const L2TP: u16 = 1701;
 
 /// What follows a header.
@@ -23,6 +26,10 @@ pub(crate) enum Next {
     Ether(u16),
     /// PPP, its address and control bytes perhaps left out.
     Ppp,
+    /// A stack of MPLS labels.
+    Labels,
+    /// A network service header [RFC8300 §2].
+    Service,
 }
 
 /// What a payload of this protocol carries, and where; `None` if it is no tunnel.
@@ -30,6 +37,13 @@ pub(crate) fn behind(protocol: u8, payload: &[u8]) -> Option<(usize, Next)> {
     match protocol {
         _ if MORE_THAN_IP.ip_in_ip.contains(&protocol) => Some((0, Next::Ip)),
         _ if protocol == MORE_THAN_IP.gre => gre(payload),
+        _ if protocol == MORE_THAN_IP.mpls => Some((0, Next::Labels)),
+        _ if protocol == MORE_THAN_IP.ethernet => Some((0, Next::Ethernet)),
+        // Two bytes of version 3 before the frame [RFC3378 §3].
+        _ if protocol == MORE_THAN_IP.ether_ip => match payload.first_chunk()? {
+            [0x30, 0] => Some((2, Next::Ethernet)),
+            _ => None,
+        },
         UDP => {
             let body = payload.get(UDP_HEADER..)?;
             let ports = [word(payload, 0)?, word(payload, 2)?];
@@ -79,8 +93,18 @@ fn over_udp(port: u16, body: &[u8]) -> Option<(usize, Next)> {
         (VXLAN_GPE, [flags, _, _, next]) if flags & 4 != 0 && flags >> 6 == 0 => match next {
             1 | 2 => Some((VXLAN_HEADER, Next::Ip)),
             3 => Some((VXLAN_HEADER, Next::Ethernet)),
+            4 => Some((VXLAN_HEADER, Next::Service)),
             _ => None,
         },
+        // The version of the packet behind its header tells its family [RFC9300 §5].
+        (LISP, _) => match body.get(8)? >> 4 {
+            4 | 6 => Some((8, Next::Ip)),
+            _ => None,
+        },
+        // [RFC8086 §3]
+        (GRE_IN_UDP, [_, version, ..]) if version & 7 == 0 => gre(body),
+        // [RFC7510 §3]
+        (MPLS_IN_UDP, _) => Some((0, Next::Labels)),
         // Length of the options in words [RFC8926 §3.4].
         (GENEVE, [length, _, a, b]) if length >> 6 == 0 => {
             let kind = u16::from_be_bytes([a, b]);

@@ -1,7 +1,7 @@
 //! What the sources of the catalogue are. A source is a folder of `scenarios/`.
 
 /// Each source with a line about it, in alphabetical order.
-pub const SOURCES: [(&str, &str); 25] = [
+pub const SOURCES: [(&str, &str); 26] = [
     ("aalto", "Aalto thesis: calls of 2013 with losses, delays, loads"),
     ("accuracy", "how exactly the picture of a call is measured"),
     ("arena", "the networks on which `weir arena` compares stacks"),
@@ -10,6 +10,7 @@ pub const SOURCES: [(&str, &str); 25] = [
     ("delft", "Delft thesis: browsers over wires, Wi-Fi and 4G"),
     ("demo", "first calls, L4S, and cells full of calls"),
     ("encoder", "what a browser's encoder makes of its target"),
+    ("field", "links distributed as public sets: Starlink, 5G, 3G"),
     ("goals", "goals of `sluice`: fairness, TCP, losses, edge cases"),
     ("handover", "a path or an interface that changes in a call"),
     ("interdigital", "InterDigital paper of 2015: Wi-Fi, a hidden terminal"),

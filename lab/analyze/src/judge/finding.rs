@@ -28,6 +28,10 @@ const LIKE_IT: f64 = 1.0 / 3.0;
 /// Standard deviations by which a part may lose less than the whole, by chance.
 const CHANCE: f64 = 2.5;
 
+/// Standard deviations by which a part must lose more than the rest, where all of it loses little:
+/// one of many parts is always the worst.
+const WORST: f64 = 5.0;
+
 /// What limited a stream for a while, with the samples that it rests on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding(pub file::Finding);
@@ -122,6 +126,7 @@ fn of_span(stream: &SampledStream, rule: &Rule, indices: &[usize]) -> Option<Fou
     // A few packets are lost of a camera that comes back.
     let came_back = first.checked_sub(1).is_some_and(|before| stream.samples[before].packets == 0);
     if held.is_empty()
+        || rule.lasts_as_its_loss() && is_only_the_worst(&stream.samples, first..=last)
         || is_short && (came_back || !(rule.lasts_as_its_loss() && is_heavy(whole)))
         || rule.rule == RuleName::Capacity && !rules::shows_full_path(stream, &held)
     {
@@ -163,6 +168,19 @@ fn most_lossy(samples: &[Sample], range: RangeInclusive<usize>) -> Option<RangeI
         }
     }
     best.map(|(_, range)| range).filter(|range| has_loss(samples, range))
+}
+
+/// Whether a stream loses little in all, and a part of it only what chance makes of that.
+fn is_only_the_worst(samples: &[Sample], part: RangeInclusive<usize>) -> bool {
+    let (mut own, mut others) = ((0.0, 0.0), (0.0, 0.0));
+    for (index, sample) in samples.iter().enumerate() {
+        let (expected, lost) = if part.contains(&index) { &mut own } else { &mut others };
+        *expected += sample.expected;
+        *lost += sample.loss.unwrap_or(0.0) * sample.expected;
+    }
+    let is_little = own.1 + others.1 < LOSS * (own.0 + others.0);
+    let usual: f64 = own.0 * others.1 / others.0.max(f64::MIN_POSITIVE);
+    is_little && usual > 0.0 && own.1 < usual + WORST * usual.sqrt()
 }
 
 /// Whether a silence is one of several like it: a sender of voice that sends nothing between words,

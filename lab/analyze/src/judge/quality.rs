@@ -75,7 +75,7 @@ fn pairs(stream: &Stream) -> Vec<Pair<'_>> {
     let mut found = Vec::new();
     for pair in stream.reports.windows(2) {
         let [before, after] = [&pair[0].timed, &pair[1].timed];
-        let counters = before.report.inbound.as_ref().zip(after.report.inbound.as_ref());
+        let counters = before.report.inbound.as_deref().zip(after.report.inbound.as_deref());
         if let Some((old, new)) = counters {
             found.push((before.time.as_secs_f64(), after.time.as_secs_f64(), old, new));
         }

@@ -301,7 +301,7 @@ fn used_paths(
     let longest = connection.streams.iter().max_by_key(|stream| stream.reports.len());
     let reports = longest.map(|stream| stream.reports.as_slice()).unwrap_or_default();
     reports.iter().filter_map(|report| {
-        let pair = report.timed.report.pair.as_ref()?;
+        let pair = report.timed.report.pair.as_deref()?;
         let rtt_ms = pair.current_round_trip_time.map(|seconds| seconds * 1e3);
         Some((report.timed.time.as_secs_f64(), UsedPath::of(pair)?, rtt_ms))
     })
@@ -329,7 +329,7 @@ pub(crate) fn path_changes(connection: &Connection) -> Vec<f64> {
 /// The path of a connection at its end.
 pub(crate) fn last_path(connection: &Connection) -> Option<UsedPath> {
     let reports = connection.streams.iter().flat_map(|it| it.reports.last());
-    reports.filter_map(|it| UsedPath::of(it.timed.report.pair.as_ref()?)).next()
+    reports.filter_map(|it| UsedPath::of(it.timed.report.pair.as_deref()?)).next()
 }
 
 impl UsedPath {

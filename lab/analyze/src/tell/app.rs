@@ -133,7 +133,7 @@ fn peers(dump: &Dump, call: usize, participant: &str) -> Vec<file::Peer> {
     let mut peers = merged(dump);
     for (plan, connection, index) in network::flows(dump) {
         let stream = &dump.connections[connection].streams[index];
-        let last = stream.reports.iter().rev().find_map(|it| it.timed.report.outbound.as_ref());
+        let last = stream.reports.iter().rev().find_map(|it| it.timed.report.outbound.as_deref());
         if let (Some(peer), Some(sent)) =
             (peers.iter_mut().find(|peer| peer.call == plan.call), last)
         {

@@ -126,7 +126,7 @@ fn audio_intervals(stream: &Stream) -> Vec<AudioInterval> {
     let mut intervals = Vec::new();
     for interval in samples::intervals(stream) {
         let [start, end] = [interval.start, interval.end]
-            .map(|time| by_time.get(&time)?.timed.report.inbound.as_ref());
+            .map(|time| by_time.get(&time)?.timed.report.inbound.as_deref());
         let (Some(received), Some(before), Some(after)) = (interval.received, start, end) else {
             continue;
         };

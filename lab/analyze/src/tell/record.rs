@@ -220,7 +220,7 @@ impl Counts {
 fn totals(direction: StreamDirection, report: &StatsReport) -> (u64, Option<i64>) {
     match direction {
         StreamDirection::Sent => (
-            report.outbound.as_ref().map_or(0, |it| it.packets_sent),
+            report.outbound.as_deref().map_or(0, |it| it.packets_sent),
             report.remote_inbound.as_ref().and_then(|it| it.packets_lost),
         ),
         StreamDirection::Received => report

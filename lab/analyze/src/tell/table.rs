@@ -219,7 +219,7 @@ impl Counters {
 
 /// The local and the remote end of the path.
 fn ends(report: Option<&StatsReport>) -> [Option<String>; 2] {
-    let Some(pair) = report.and_then(|it| it.pair.as_ref()) else { return [None, None] };
+    let Some(pair) = report.and_then(|it| it.pair.as_deref()) else { return [None, None] };
     [&pair.local, &pair.remote].map(place)
 }
 
@@ -234,7 +234,7 @@ fn jitter_ms(stream: &Stream) -> Option<f64> {
     for report in stream.reports.iter().map(|it| &it.timed.report) {
         let seconds = match stream.direction {
             StreamDirection::Sent => report.remote_inbound.as_ref().and_then(|it| it.jitter),
-            StreamDirection::Received => report.inbound.as_ref().and_then(|it| it.jitter),
+            StreamDirection::Received => report.inbound.as_deref().and_then(|it| it.jitter),
         };
         jitters.extend(seconds.filter(|it| it.is_finite()).map(|seconds| seconds * 1e3));
     }
@@ -300,7 +300,7 @@ fn first_frame_s(connection: &Connection, connected_s: f64) -> Option<f64> {
     for stream in connection.streams.iter().filter(|it| it.kind == Kind::Video) {
         let mut has_none = false;
         for report in &stream.reports {
-            let inbound = report.timed.report.inbound.as_ref();
+            let inbound = report.timed.report.inbound.as_deref();
             let Some(decoded) = inbound.and_then(|it| it.frames_decoded) else { continue };
             let at_s = report.timed.time.as_secs_f64();
             if decoded > 0 {

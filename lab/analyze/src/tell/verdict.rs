@@ -16,6 +16,8 @@ use crate::tell::says::{mbps, percent, spikes, whose_estimate};
 
 /// A finding that ends so shortly before the dump, in s, had no end.
 const UNTIL_END_S: f64 = 2.5;
+/// Nearer shares of lost packets are one.
+const NEAR: f64 = 0.003;
 /// Concealment of this share is worth a sentence.
 const AUDIBLE: f64 = 0.01;
 
@@ -183,9 +185,10 @@ impl Reader<'_> {
         said.clear();
         for (direction, link, _) in links {
             let Some(found) = self.longest_of(RuleName::Loss, direction) else { continue };
-            let share = percent(self.lost_on_the_link(found));
+            let (share, alone) = self.lost_on_the_link(found);
             let of = self.whose(found).map(|name| format!(" of {name}")).unwrap_or_default();
-            said.push(format!("{link}{of} lost {share} of the packets {}", found.span()));
+            let (share, span) = (percent(share), found.span());
+            said.push(format!("{link}{of} lost {share} of the packets {span}{alone}"));
         }
         add_joined(sentences, &said);
         sentences.extend(self.air_time());
@@ -198,25 +201,36 @@ impl Reader<'_> {
         }
     }
 
-    /// What was lost, in the time of a finding, of all streams of its connection and direction that
-    /// lose as much as matters.
-    fn lost_on_the_link(&self, found: &Found) -> Option<f64> {
-        let own = found.subject.stream()?;
-        if matches!(found.evidence, Evidence::RandomLoss { .. }) {
-            return lost(found);
-        }
-        let mut all: Vec<Sample> = Vec::new();
+    /// What was lost, in the time of a finding, of all that went its way, or of what alone lost as
+    /// much as matters; then, of what.
+    fn lost_on_the_link(&self, found: &Found) -> (Option<f64>, &'static str) {
+        const ALL: &str = "";
+        let is_random = matches!(found.evidence, Evidence::RandomLoss { .. });
+        let Some(own) = found.subject.stream().filter(|_| !is_random) else {
+            return (lost(found), ALL);
+        };
+        let (mut lossy, mut link): (Vec<Sample>, Vec<Sample>) = (Vec::new(), Vec::new());
+        let [mut losers, mut others] = [[0_usize; 2]; 2];
         for stream in self.call.streams() {
             if stream.direction != own.direction || stream.id.connection != own.connection {
                 continue;
             }
             let mut within = stream.samples.clone();
             within.retain(|it| found.from_s < it.end_s && it.start_s < found.to_s);
-            if losses::of(&within).is_some_and(|loss| loss >= LOSS) {
-                all.extend(within);
-            }
+            let Some(loss) = losses::of(&within) else { continue };
+            let count = if loss >= LOSS { &mut losers } else { &mut others };
+            count[usize::from(stream.id.is_audio)] += 1;
+            lossy.extend(within.iter().filter(|_| loss >= LOSS).cloned());
+            link.extend(within);
         }
-        losses::of(&all)
+        let (share, of_link) = (losses::of(&lossy), losses::of(&link));
+        match (losers, others) {
+            _ if share.zip(of_link).is_some_and(|(a, b)| a - b < NEAR) => (share, ALL),
+            ([0, _], [_, 0]) => (share, ", of audio alone"),
+            ([_, 0], [0, _]) => (share, ", of video alone"),
+            ([1, 0], _) => (share, ", of one video alone"),
+            _ => (of_link, ALL),
+        }
     }
 
     /// What this device and its application did to what it sends.

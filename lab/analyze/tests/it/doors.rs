@@ -26,7 +26,7 @@ fn a_call_is_read_behind_every_link_and_tunnel() {
         let to = format!("203.0.113.2:{port}");
         ethernet(0x0800, &udp("203.0.113.1:4999", &to, 0, rest))
     };
-    let doors: [(&str, u32, Wrap); 27] = [
+    let doors: [(&str, u32, Wrap); 36] = [
         ("raw", 101, Box::new(|it| it.to_vec())),
         ("Ethernet", 1, Box::new(|it| ethernet(0x0800, it))),
         ("VLAN", 1, Box::new(move |it| vlan(0x8100, 0x0800, it))),
@@ -181,6 +181,42 @@ fn a_call_is_read_behind_every_link_and_tunnel() {
             Box::new(|it| {
                 let heading = [0, 3, 0, 1, 0, 6, 2, 0, 0, 0, 0, 1, 0, 0, 8, 0];
                 [&heading[..], it].concat()
+            }),
+        ),
+        ("log of pf", 117, Box::new(|it| [&[61, 2, 0, 0][..], &[0; 60], it].concat())),
+        (
+            "frames in frames",
+            1,
+            Box::new(|it| ethernet(0x88E7, &[&[0, 0, 0, 9][..], &ethernet(0x0800, it)].concat())),
+        ),
+        (
+            "VNTag in MACsec without encryption",
+            1,
+            Box::new(|it| {
+                let tags = [0x20, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 1, 0, 1, 0x89, 0x26, 0, 1, 0, 2];
+                ethernet(0x88E5, &[&tags[..], &[8, 0], it].concat())
+            }),
+        ),
+        (
+            "EtherIP",
+            1,
+            Box::new(move |it| outer(97, &[&[0x30, 0][..], &ethernet(0x0800, it)].concat())),
+        ),
+        ("MPLS in IP", 1, Box::new(move |it| outer(137, &[&[0, 1, 1, 64][..], it].concat()))),
+        ("MPLS in UDP", 1, Box::new(move |it| over_udp(6_635, &[&[0, 1, 1, 64][..], it].concat()))),
+        ("GRE in UDP", 1, Box::new(move |it| over_udp(4_754, &[&[0, 0, 8, 0][..], it].concat()))),
+        (
+            "LISP",
+            1,
+            Box::new(move |it| over_udp(4_341, &[&[0x80, 0, 0, 1, 0, 0, 0, 1][..], it].concat())),
+        ),
+        (
+            "NSH in VXLAN",
+            1,
+            Box::new(move |it| {
+                let mut heading = vec![0x0C, 0, 0, 4, 0, 0, 9, 0, 0x0F, 0xC6, 1, 1];
+                heading.resize(8 + 24, 0);
+                over_udp(4_790, &[&heading[..], it].concat())
             }),
         ),
         ("loopback of BSD", 0, Box::new(|it| [&[2, 0, 0, 0][..], it].concat())),

@@ -81,6 +81,66 @@ fn what_get_stats_returned_is_read_in_any_wrapper() {
     }
 }
 
+/// The reports of a lossy call, each member `timestamp` changed.
+fn stamped(stamp: impl Fn(f64) -> Option<Value>) -> String {
+    let mut lines = String::new();
+    for mut report in reports(&lossy()) {
+        for object in report.values_mut() {
+            let object = object.as_object_mut().unwrap();
+            let ms = object.remove("timestamp").and_then(|it| it.as_f64()).unwrap();
+            object.extend(stamp(ms).map(|it| ("timestamp".to_owned(), it)));
+        }
+        lines += &format!("{}\n", Value::from(report));
+    }
+    lines
+}
+
+#[test]
+fn times_of_reports_have_any_unit_or_are_missing() {
+    let units: [fn(f64) -> Option<Value>; 5] = [
+        |ms| Some(json!(ms * 1e3)),
+        |ms| Some(json!(ms * 1e6)),
+        |ms| Some(json!(ms / 1e3)),
+        |ms| Some(weir_analyze::iso_8601(ms)?.into()),
+        |_| None,
+    ];
+    for (unit, stamp) in units.into_iter().enumerate() {
+        let verdict = verdict(stamped(stamp).into_bytes());
+        assert!(verdict.starts_with(WORDS), "unit {unit}: {verdict}");
+    }
+}
+
+#[test]
+fn reports_that_are_kept_by_their_times_are_of_one_connection() {
+    let mut kept = serde_json::Map::new();
+    for (second, report) in reports(&lossy()).into_iter().enumerate() {
+        kept.insert(format!("2025-11-29T07:06:{second:02}.000Z"), report.into());
+    }
+    let answer = answer(&read_bytes("made".as_ref(), json!(kept).to_string().into()).unwrap());
+    assert!(answer.verdict.starts_with(WORDS), "{}", answer.verdict);
+    assert_eq!(answer.connections.len(), 1);
+}
+
+#[test]
+fn objects_of_phones_keep_their_values_apart() {
+    for (time, member) in [("timestampUs", "members"), ("timestamp_us", "values")] {
+        let mut lines = String::new();
+        for report in reports(&lossy()) {
+            let mut written = serde_json::Map::new();
+            for (id, object) in report {
+                let mut values = object.as_object().unwrap().clone();
+                let us = values.remove("timestamp").and_then(|it| it.as_f64()).unwrap() * 1e3;
+                let kind = values.remove("type");
+                let object = json!({ "id": id, "type": kind, time: us, member: values });
+                written.insert(id, object);
+            }
+            lines += &format!("{}\n", Value::from(written));
+        }
+        let verdict = verdict(lines.into_bytes());
+        assert!(verdict.starts_with(WORDS), "{member}: {verdict}");
+    }
+}
+
 #[test]
 fn one_report_gives_means_and_says_so() {
     let last = reports(&lossy()).pop().unwrap();

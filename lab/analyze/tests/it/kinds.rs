@@ -125,6 +125,20 @@ fn a_burst_is_not_thinned_by_the_quiet_seconds_around_it() {
 }
 
 #[test]
+fn what_alone_lost_packets_is_named() {
+    let answer = minute(|_, now| {
+        (now.received_audio.packets, now.received_audio.lost) = (44, 6);
+    });
+    let words = "Downlink lost 12.0 % of the packets from 0 to 59 s, of audio alone.";
+    assert!(answer.verdict.starts_with(words), "{}", answer.verdict);
+    let answer = minute(|_, now| {
+        (now.sent_video.lost, now.sent_audio.lost) = (19, 0);
+    });
+    let words = "Uplink lost 9.8 % of the packets from 0 to 59 s, of video alone.";
+    assert!(answer.verdict.starts_with(words), "{}", answer.verdict);
+}
+
+#[test]
 fn losses_of_both_directions_are_told_apart() {
     let answer = minute(|_, now| now.sent_video.lost = 2);
     let words = "Nothing limited this call in 59 s: 0.8 % of the sent packets and 0.0 % of the \
@@ -207,6 +221,17 @@ fn bandwidth_that_limits_throughout_is_said() {
 }
 
 // Chrome caps the target by the picture's size: 600 kbit/s of 320x240.
+#[test]
+fn a_low_estimate_is_shared_with_the_sound() {
+    let answer = minute(|_, now| {
+        now.estimate_kbps = 90.0;
+        now.sent_video.target_kbps = 55.0;
+        (now.sent_video.packets, now.sent_video.bytes) = (8, 6_900);
+        (now.sent_video.fps, now.sent_video.limitation) = (5, "bandwidth");
+    });
+    assert_eq!(rules(&answer), ["bandwidth"], "{}", answer.verdict);
+}
+
 #[test]
 fn a_target_that_the_picture_caps_is_not_the_controller_s_fault() {
     let answer = minute(|second, now| {

@@ -214,6 +214,30 @@ fn both_sides_of_an_address_translation_are_one_call() {
 }
 
 #[test]
+fn a_call_goes_on_between_other_sockets() {
+    // Another port of a NAT, another network, and the way without the relay.
+    let relay = "203.0.113.3:3478";
+    for (near, far) in [("10.0.0.5:61000", FAR), ("10.9.0.8:45454", FAR), (INSIDE, relay)] {
+        let mut frames = Vec::new();
+        for (sent, received) in [((INSIDE, FAR), (FAR, INSIDE)), ((near, far), (far, near))] {
+            let is_first = frames.is_empty();
+            let direction = |(from, to), ssrc| voice(from, to, ssrc, 40);
+            let all = [direction(sent, 1), thinned(direction(received, 2))].concat();
+            frames.extend(all.into_iter().filter(|(at, _)| (*at < 20e3) == is_first));
+        }
+        let dump = read(&sorted(frames));
+        assert_eq!(counts(&dump), [(SENT, 2_000, 0, 0), (RECEIVED, 1_818, 182, 0)], "{near}");
+        let lines = details(&dump);
+        let words = format!("from 20.0 s on, the call went between {near} and {far}");
+        assert!(lines.contains(&words), "{words}: {lines}");
+        assert!(lines.contains("this end is 10.0.0.5"), "{lines}");
+    }
+    // A stream that comes from two places at once has not moved.
+    let twice = [voice(INSIDE, FAR, 1, 20), voice("10.9.0.8:45454", FAR, 1, 20)].concat();
+    assert_eq!(streams(&read(&sorted(twice))).len(), 2);
+}
+
+#[test]
 fn who_calls_again_from_the_same_ports_has_two_calls() {
     let later = |frames: Vec<Frame>| {
         let moved = frames.into_iter().map(|(at, packet)| (at + 90e3, packet));

@@ -89,7 +89,7 @@ impl PeerOutcome {
 
     /// The last report of its sent video.
     pub(crate) fn last_sent(&self) -> Option<&OutboundRtp> {
-        self.last(|report| report.outbound.as_ref())
+        self.last(|report| report.outbound.as_deref())
     }
 
     /// A part of the last report that contains it.

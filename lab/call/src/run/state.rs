@@ -146,7 +146,7 @@ impl CallState {
                         return self
                             .fail(format!("{peer} uses {path}, which is not the emulated path"));
                     }
-                    self.peers[peer.index()].pair = Some(pair.clone());
+                    self.peers[peer.index()].pair = Some((**pair).clone());
                 }
                 let reports = &mut self.peers[peer.index()].reports;
                 reports.push((at, *report));
@@ -486,14 +486,14 @@ mod tests {
     fn media_on_another_path_fails_the_call() {
         let mut call = call();
         let pair = pair(candidate(Some(A), "udp"), candidate(Some(Ipv4Addr::LOCALHOST), "udp"));
-        let report = StatsReport { pair: Some(pair), ..StatsReport::default() };
+        let report = StatsReport { pair: Some(Box::new(pair)), ..StatsReport::default() };
         call.on_event(Instant::now(), Peer::A, EventKind::Stats(Box::new(report)));
         assert!(call.into_result(None).failure.unwrap().contains("not the emulated path"));
     }
 
     fn report(ms: f64) -> StatsReport {
         let outbound = OutboundRtp { timestamp: ms, ..OutboundRtp::default() };
-        StatsReport { outbound: Some(outbound), ..StatsReport::default() }
+        StatsReport { outbound: Some(Box::new(outbound)), ..StatsReport::default() }
     }
 
     #[test]

@@ -17,7 +17,7 @@ use super::file;
 pub struct StatsReport {
     /// The video that this peer sends.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub outbound: Option<OutboundRtp>,
+    pub outbound: Option<Box<OutboundRtp>>,
     /// With simulcast, the layers that this peer sends, the smallest picture first. `outbound` has
     /// the sums of what they send, the size of the largest that is on, and the frames of the
     /// smallest.
@@ -25,19 +25,19 @@ pub struct StatsReport {
     pub layers: Vec<OutboundRtp>,
     /// The video that this peer receives.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub inbound: Option<InboundRtp>,
+    pub inbound: Option<Box<InboundRtp>>,
     /// The audio that this peer sends.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub audio_outbound: Option<OutboundRtp>,
+    pub audio_outbound: Option<Box<OutboundRtp>>,
     /// The audio that this peer receives.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub audio_inbound: Option<InboundRtp>,
+    pub audio_inbound: Option<Box<InboundRtp>>,
     /// The sent video, as the remote peer reports it in RTCP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote_inbound: Option<RemoteInboundRtp>,
     /// The selected candidate pair.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub pair: Option<CandidatePair>,
+    pub pair: Option<Box<CandidatePair>>,
     /// The transport that carries all streams.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transport: Option<Transport>,
@@ -430,16 +430,16 @@ impl StatsReport {
     /// The sent stream of this kind.
     pub fn sent(&self, kind: Kind) -> Option<&OutboundRtp> {
         match kind {
-            Kind::Video => self.outbound.as_ref(),
-            Kind::Audio => self.audio_outbound.as_ref(),
+            Kind::Video => self.outbound.as_deref(),
+            Kind::Audio => self.audio_outbound.as_deref(),
         }
     }
 
     /// The received stream of this kind.
     pub fn received(&self, kind: Kind) -> Option<&InboundRtp> {
         match kind {
-            Kind::Video => self.inbound.as_ref(),
-            Kind::Audio => self.audio_inbound.as_ref(),
+            Kind::Video => self.inbound.as_deref(),
+            Kind::Audio => self.audio_inbound.as_deref(),
         }
     }
 
@@ -456,9 +456,9 @@ impl StatsReport {
     /// When the report was made, in ms of the browser's clock. It is the timestamp of a local
     /// object: a remote object has the time of its last RTCP packet.
     pub fn timestamp_ms(&self) -> Option<f64> {
-        let outbound = self.outbound.as_ref().map(|object| object.timestamp);
-        let inbound = self.inbound.as_ref().map(|object| object.timestamp);
-        let pair = self.pair.as_ref().map(|object| object.timestamp);
+        let outbound = self.outbound.as_deref().map(|object| object.timestamp);
+        let inbound = self.inbound.as_deref().map(|object| object.timestamp);
+        let pair = self.pair.as_deref().map(|object| object.timestamp);
         pair.or(inbound).or(outbound)
     }
 }

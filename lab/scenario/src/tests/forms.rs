@@ -134,7 +134,7 @@ fn a_number_of_another_unit_asks_for_it() {
     for text in ["1700000000000 8\n", "time,rate_mbps\n1700000000000,8\n"] {
         assert!(rate(text, "").unwrap_err().contains(hint), "{text}");
     }
-    let digits = rate("time,rate_mbps\n20240621121100,8\n", "").unwrap_err();
+    let digits = rate("time,rate_mbps\n20241321121100,8\n", "").unwrap_err();
     assert!(digits.ends_with("or time_format"), "{digits}");
     let values = rate("8.5\n1.5\n", "").unwrap_err();
     assert!(values.ends_with("if the lines are values, write column = 1, unit and interval"));

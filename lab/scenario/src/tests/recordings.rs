@@ -171,6 +171,13 @@ fn dates_are_read_as_people_write_them() {
         "time,rate_mbps\nThu Aug 11 13:41:30 UTC 2022,8\nThu Aug 11 13:41:31 UTC 2022,4\n",
         "time,rate_mbps\n11:40:59,8\n11:41:00,4\n",
         "time,rate_mbps\n23:59:59,8\n00:00:00,4\n",
+        "time,rate_mbps\n2024-06-21 23:59:59 CEST,8\n2024-06-22 00:00:00 CEST,4\n",
+        "time,rate_mbps\n20240621T235959,8\n20240622T000000,4\n",
+        "time,rate_mbps\n20240621_235959,8\n20240622_000000,4\n",
+        "time,rate_mbps\n20240621235959,8\n20240622000000,4\n",
+        "time,rate_mbps\nFeb 28 23:59:59,8\nFeb 29 00:00:00,4\n",
+        "time,rate_mbps\n[21/Jun/2024:23:59:59 +0200],8\n[22/Jun/2024:00:00:00 +0200],4\n",
+        "time,rate_mbps\n21-Jun-24 23:59:59,8\n22-Jun-24 00:00:00,4\n",
     ] {
         let of = capacity("a.csv", text, keys).unwrap();
         assert_eq!((length_s(&of), mbps(&of, [0, 1])), (2.0, [8.0, 4.0]), "{text}");
@@ -204,6 +211,16 @@ fn logs_of_programs_need_no_script() {
         {"sum":{"start":2.0,"end":3,"bits_per_second":6000000,"omitted":false}}],"end":{}}"#;
     let of = capacity("a.json", iperf, "").unwrap();
     assert_eq!((length_s(&of), mbps(&of, [0, 1, 2])), (3.0, [8.0, 4.0, 6.0]));
+    let both = iperf.replace(
+        r#","omitted":false}"#,
+        r#","omitted":false},
+        "sum_bidir_reverse":{"start":0,"end":1,"bits_per_second":3e6}"#,
+    );
+    let network = "[network.up]\ncapacity = { trace = \"a.json\" }\n\
+                   [network.down]\ncapacity = { trace = \"a.json\" }";
+    let hop = beside("a.json", both.as_bytes(), network).unwrap().hops.remove(0);
+    assert_eq!(mbps(&hop.up.capacity, [0, 1, 2]), [8.0, 4.0, 6.0]);
+    assert_eq!(mbps(&hop.down.capacity, [0, 1, 2]), [3.0; 3]);
     let text = "Connecting to host 10.0.0.1, port 5201\n\
         [ ID] Interval           Transfer     Bitrate         Retr  Cwnd\n\
         [  5]   0.00-1.00   sec  1.00 MBytes  8.00 Mbits/sec    0    250 KBytes       \n\
@@ -239,6 +256,9 @@ fn a_list_in_an_object_is_found_or_named() {
     let deep = r#"{"data":{"rows":[{"t":0,"of":{"mbps":3}},{"t":1,"of":{"mbps":5}}]}}"#;
     let error = capacity("a.json", deep, "").unwrap_err();
     assert!(error.contains("an object with 'data', of no known program; write where"), "{error}");
+    let other = r#"{"a":1,"b":{"c":[3],"of":{"rates":[{"t":0}]}}}"#;
+    let error = capacity("a.json", other, "").unwrap_err();
+    assert!(error.contains("such as list = \"b.of.rates\""), "{error}");
     let keys = ", list = \"data.rows\", column = \"of.mbps\", time = \"t\"";
     assert_eq!(mbps(&capacity("a.json", deep, keys).unwrap(), [0, 1]), [3.0, 5.0]);
     let down = "[network.down]\ncapacity = { trace = \"a.json\" }";

@@ -11,7 +11,7 @@ const NANOS_PER_DAY: i64 = 86_400 * NANOS_PER_SECOND;
 
 /// Formats of dates that are read without being named. Dates with the day or the month first are
 /// not: `01/02/2021` is either.
-const FORMATS: [&str; 12] = [
+const FORMATS: [&str; 18] = [
     // date(1) with and without AM or PM, asctime, and RFC 2822. Those with PM come first, because
     // any word counts as a zone.
     "%a %b %e %I:%M:%S%.f %p %Z %Y",
@@ -24,6 +24,14 @@ const FORMATS: [&str; 12] = [
     "%a, %d %b %Y %H:%M:%S %Z",
     "%d %b %Y %H:%M:%S%.f",
     "%d-%b-%Y %H:%M:%S%.f",
+    "%d-%b-%y %H:%M:%S%.f",
+    // Logs of web servers, and of syslog, which leaves the year out.
+    "[%d/%b/%Y:%H:%M:%S %z]",
+    "%d/%b/%Y:%H:%M:%S %z",
+    "%b %e %H:%M:%S%.f",
+    // The short form of ISO 8601, and that of names of files.
+    "%Y%m%dT%H%M%S%.f",
+    "%Y%m%d_%H%M%S%.f",
     "%I:%M:%S%.f %p",
     "%H:%M:%S%.f",
 ];
@@ -52,6 +60,13 @@ impl Clock {
     pub(super) fn read(&mut self, text: &str) -> Option<i64> {
         if let Some(format) = &self.format {
             let time = formatted(text.trim(), format)?;
+            return Some(self.on_its_day(time));
+        }
+        // A number of 14 digits that is a date is none of seconds: it is beyond the year 2096.
+        if self.unit.is_none()
+            && text.trim().len() == 14
+            && let Some(time) = formatted(text.trim(), "%Y%m%d%H%M%S")
+        {
             return Some(self.on_its_day(time));
         }
         match number(text) {
@@ -107,6 +122,10 @@ fn known(text: &str) -> Option<Time> {
 fn formatted(text: &str, format: &str) -> Option<Time> {
     let mut parsed = Parsed::new();
     chrono::format::parse(&mut parsed, text, StrftimeItems::new(format)).ok()?;
+    // Only differences count, so any year will do that has a leap day.
+    if parsed.year().is_none() && parsed.day().is_some() {
+        parsed.set_year(2_000).ok()?;
+    }
     let zone = parsed.offset().unwrap_or(0);
     let Ok(local) = parsed.to_naive_datetime_with_offset(zone) else {
         let time = parsed.to_naive_time().ok()?;
@@ -169,14 +188,15 @@ fn whole(text: &str) -> Option<i64> {
     is_digits.then(|| text.parse().ok()).flatten()
 }
 
-/// Seconds east of Greenwich of a zone such as `Z` or `-08:00`; zero if there is none.
+/// Seconds east of Greenwich of a zone such as `Z` or `-08:00`; zero if there is none, or only its
+/// name.
 fn offset(zone: &str) -> Option<i64> {
     let zone = zone.trim();
     let sign = match zone.chars().next() {
         None => return Some(0),
         Some('+') => 1,
         Some('-') => -1,
-        Some(_) => return ["Z", "UTC"].contains(&zone).then_some(0),
+        Some(_) => return is_name_of_zone(zone).then_some(0),
     };
     let (hours, minutes) = match &zone[1..] {
         hours if hours.len() == 2 => (hours, "00"),
@@ -185,6 +205,12 @@ fn offset(zone: &str) -> Option<i64> {
     };
     let (hours, minutes) = (whole(hours)?, whole(minutes)?);
     (hours < 15 && minutes < 60).then_some(sign * (hours * 3_600 + minutes * 60))
+}
+
+/// Whether a word is the name of a zone, such as `UTC` or `CEST`, whose offset does not matter.
+fn is_name_of_zone(word: &str) -> bool {
+    let is_half_of_day = ["AM", "PM"].iter().any(|half| word.eq_ignore_ascii_case(half));
+    word.len() <= 5 && word.bytes().all(|byte| byte.is_ascii_alphabetic()) && !is_half_of_day
 }
 
 fn days_in(year: i64, month: i64) -> i64 {
@@ -289,7 +315,7 @@ mod tests {
             "2024-06-21",
             "2024-06-21 24:00:00",
             "2024-06-21 12:11",
-            "2024-06-21 12:11:12 CET",
+            "2024-06-21 12:11:12 PM",
             "2024-06-21 12:11:12+99",
             "20-24-06 12:11:12",
             "01/02/2021 12:11:12",

@@ -146,6 +146,21 @@ const ALL: &[Known] = &[
         down: Some(("bandwidth_kbps", KBPS)),
         ..NOTHING
     },
+    // A test of iperf3 --bidir at its client: what it sends, and what comes back.
+    Known {
+        name: "iperf3",
+        needs: &[
+            "sum.start",
+            "sum.end",
+            "sum.bits_per_second",
+            "sum_bidir_reverse.bits_per_second",
+        ],
+        time: KnownTime::Between("sum.start", "sum.end"),
+        without: Some(("sum.omitted", "true")),
+        up: Some(("sum.bits_per_second", BPS)),
+        down: Some(("sum_bidir_reverse.bits_per_second", BPS)),
+        ..NOTHING
+    },
     // One test of iperf3 --json: the sums over its streams. Its direction is that of the test.
     Known {
         name: "iperf3",

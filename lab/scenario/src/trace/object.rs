@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
 use super::{Options, Result, TraceError, Want, quoted};
 
@@ -71,12 +72,31 @@ pub(super) fn path(text: &str, options: &Options) -> Result<Vec<String>> {
         let more = if keys.0.len() > SHOWN_KEYS { ", ..." } else { "" };
         let message = format!(
             "an object with {}{more}, of no known program; write where its rows are, such as \
-             list = \"data.rows\"",
-            if shown.is_empty() { "nothing in it".into() } else { shown.join(", ") }
+             list = \"{}\"",
+            if shown.is_empty() { "nothing in it".into() } else { shown.join(", ") },
+            first_list(text).unwrap_or_else(|| "data.rows".into())
         );
         return Err(TraceError::of_file(&message));
     };
     Ok(path.iter().map(|key| (*key).to_owned()).collect())
+}
+
+/// The keys of the first list of objects or lists within objects.
+fn first_list(text: &str) -> Option<String> {
+    fn of(value: &Value) -> Option<String> {
+        for (key, value) in value.as_object()? {
+            let is_rows =
+                |rows: &Vec<Value>| rows.iter().any(|row| row.is_object() || row.is_array());
+            if value.as_array().is_some_and(is_rows) {
+                return Some(key.clone());
+            }
+            if let Some(rest) = of(value) {
+                return Some(format!("{key}.{rest}"));
+            }
+        }
+        None
+    }
+    of(&serde_json::from_str(text).ok()?)
 }
 
 /// Goes down a path of keys to a value, which `last` reads.

@@ -3,7 +3,7 @@
 //! ```text
 //! iputils, busybox, macOS:  64 bytes from 192.0.2.1: icmp_seq=7 ttl=57 time=12.3 ms
 //! the same with -D:         [1717000000.123456] 64 bytes from ...
-//! Windows:                  Reply from 192.0.2.1: bytes=32 time=12ms TTL=57
+//! Windows, in any language: Reply from 192.0.2.1: bytes=32 time=12ms TTL=57
 //! fping, also with -D:      192.0.2.1 : [7], 64 bytes, 12.3 ms (12.1 avg, 0% loss)
 //! irtt:                     [192.0.2.1:2112] seq=7 rtt=12.3ms rd=6.2ms sd=6.1ms ipdv=80.1µs
 //! ```
@@ -51,15 +51,31 @@ fn echo(line: &str) -> Option<Echo<'_>> {
     if let Some((host, rest)) = rest.split_once(" : [") {
         return echo_of_fping(at, host, rest);
     }
-    if !rest.contains(" from ") {
-        return None;
-    }
-    // Windows writes `time<1ms` of what it cannot measure.
-    let round_trip = value(rest, &["time=", "time<"])?;
-    let round_trip_ms = number(round_trip.strip_suffix("ms").unwrap_or(round_trip))?;
+    let round_trip_ms = match value(rest, &["time=", "time<"]).filter(|_| rest.contains(" from ")) {
+        Some(text) => number(text.strip_suffix("ms").unwrap_or(text))?,
+        None => echo_of_windows(rest)?,
+    };
     let sequence =
         value(rest, &["icmp_seq=", "icmp_req=", "seq="]).and_then(|text| text.parse().ok());
     Some(Echo { host: None, at, sequence, round_trip_ms })
+}
+
+/// Reads `12` of `Antwort von 192.0.2.1: Bytes=32 Zeit=12ms TTL=57`, whose words are those of the
+/// user's language. What cannot be measured is `<1ms`; some languages put a blank before `ms`.
+fn echo_of_windows(line: &str) -> Option<f64> {
+    if !line.contains("TTL=") {
+        return None;
+    }
+    let words: Vec<&str> = line.split_whitespace().collect();
+    for (at, word) in words.iter().enumerate() {
+        let Some((_, text)) = word.split_once(['=', '<']) else { continue };
+        match text.strip_suffix("ms") {
+            Some(digits) => return number(digits),
+            None if words.get(at + 1) == Some(&"ms") => return number(text),
+            None => {}
+        }
+    }
+    None
 }
 
 /// Reads `7], 64 bytes, 12.3 ms (12.1 avg, 0% loss)`.
@@ -192,6 +208,18 @@ mod tests {
         assert_eq!(steps(text), [(0.0, 10.0), (0.5, 20.0)]);
         let plain = text.replace("[1717000000.020] ", "").replace("[1717000000.540] ", "");
         assert_eq!(steps(&plain), [(0.0, 10.0), (1.0, 20.0)]);
+    }
+
+    #[test]
+    fn windows_is_read_in_any_language() {
+        for (word, blank) in [("Zeit", ""), ("temps", " "), ("tiempo", ""), ("время", "")] {
+            let text = format!(
+                "x 192.0.2.1: Bytes=32 {word}=20{blank}ms TTL=57\n\
+                 x 192.0.2.1: Bytes=32 {word}<1{blank}ms TTL=57\n"
+            );
+            assert!(is_ping(&text));
+            assert_eq!(steps(&text), [(0.0, 10.0), (1.0, 0.5)], "{text}");
+        }
     }
 
     #[test]

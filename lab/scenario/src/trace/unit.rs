@@ -193,20 +193,27 @@ fn is_prefix_cut(name: &str, word: &str) -> bool {
 /// Whether a word is of bits or bytes, so that seconds after it make a rate.
 fn is_amount(word: &str) -> bool {
     let word = word.to_ascii_lowercase();
-    ["b", "bit", "bits", "byte", "bytes"].iter().any(|end| word.ends_with(end))
+    ["b", "bit", "bits", "byte", "bytes", "octet", "octets"].iter().any(|end| word.ends_with(end))
 }
 
 /// Whether it is spelt out whether a word is of bits or bytes.
 fn is_spelt(word: &str) -> bool {
     let word = word.to_ascii_lowercase();
-    ["bit", "bits", "byte", "bytes"].iter().any(|end| word.ends_with(end))
+    ["bit", "bits", "byte", "bytes", "octet", "octets"].iter().any(|end| word.ends_with(end))
 }
 
 /// Bits of an amount such as `k`, `Mbit`, `KBytes` or `MiB`. An amount without bits or bytes is of
 /// the word that it begins, as in `kbps`; there, the case of the `b` says which.
 fn amount_per_second(amount: &str) -> Option<f64> {
     let lower = amount.to_ascii_lowercase();
-    let spelt = [("bits", 1.0), ("bit", 1.0), ("bytes", 8.0), ("byte", 8.0)];
+    let spelt = [
+        ("bits", 1.0),
+        ("bit", 1.0),
+        ("bytes", 8.0),
+        ("byte", 8.0),
+        ("octets", 8.0),
+        ("octet", 8.0),
+    ];
     let spelt = spelt.iter().find_map(|(word, bits)| Some((lower.strip_suffix(word)?, *bits)));
     if let Some((prefix, bits)) = spelt {
         return Some(bits * prefix_of(prefix)?);
@@ -328,6 +335,8 @@ mod tests {
             ("tput_dl_bps", 1.0),
             ("rate [Gbps]", 1e9),
             ("rate_MBps", 8e6),
+            ("octets/s", 8.0),
+            ("in kOctets per second", 8e3),
             ("rate_KBps", 8e3),
             ("rate_kBps", 8e3),
             ("rate_GBps", 8e9),

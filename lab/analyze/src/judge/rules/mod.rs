@@ -47,6 +47,8 @@ const ALL_FRAMES: f64 = 0.8;
 const LITTLE: f64 = 0.5;
 /// A target below this share of the estimate is not held down by it.
 const CAPPED: f64 = 0.75;
+/// So much of an estimate, in bit/s, is the sound's beside a video.
+const BESIDE_BPS: f64 = 64e3;
 /// An encoder that makes this multiple of its target cannot follow it. While the target falls, one
 /// that can makes up to three times as much.
 const OVERSHOOT: f64 = 4.0;

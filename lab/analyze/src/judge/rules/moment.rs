@@ -53,7 +53,10 @@ impl Moment<'_> {
         let sample = self.sample();
         let needed = sample.target_bps.map(|target| target.max(sample.rate_bps));
         let known = needed.zip(sample.estimate_bps);
-        self.stream.id.rid.is_none() && known.is_some_and(|(needed, it)| needed < CAPPED * it)
+        let Some((needed, estimate)) = known.filter(|_| self.stream.id.rid.is_none()) else {
+            return false;
+        };
+        needed < CAPPED * estimate && estimate - needed > BESIDE_BPS
     }
 
     /// Whether the path pauses again and again while packets wait, as a radio cell does: by

@@ -389,7 +389,7 @@ fn add_sent(sample: &mut Sample, timed: [&TimedReport; 2], sent: Sent) {
     let [before, after] = timed.map(|it| &it.report);
     let sources = before.media_source.as_ref().zip(after.media_source.as_ref());
     let source = after.media_source.as_ref();
-    let counts = before.outbound.as_ref().zip(after.outbound.as_ref());
+    let counts = before.outbound.as_deref().zip(after.outbound.as_deref());
     sample.rate_bps = bps(sent.send_rate);
     sample.media_bps = bps(sent.media_rate);
     sample.target_bps = sent.target_bitrate.map(bps);
@@ -418,7 +418,7 @@ fn add_sent(sample: &mut Sample, timed: [&TimedReport; 2], sent: Sent) {
 }
 
 fn add_received(sample: &mut Sample, timed: [&TimedReport; 2], received: Received) {
-    let counts = timed.map(|it| it.report.inbound.as_ref());
+    let counts = timed.map(|it| it.report.inbound.as_deref());
     let length_s = sample.end_s - sample.start_s;
     sample.rate_bps = bps(received.receive_rate);
     sample.packets = received.packets;

@@ -15,6 +15,7 @@ use std::io::{BufRead, BufReader};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
+use super::internals::since_1970;
 use super::left_out::{LeftOut, Refusal};
 use super::object::{Name, Object, Objects};
 use super::texts::Texts;
@@ -48,6 +49,13 @@ const MEMBERS_MAX: usize = 16;
 const ABSOLUTE_MS: f64 = 1e11;
 /// Between two reports that have no time.
 const STEP_MS: f64 = 1_000.0;
+/// Smallest numbers that are times since 1970 in ns, in µs as libwebrtc itself writes them, and in
+/// s: of the years 2001 and later. Others are ms.
+const NANOS: f64 = 1e17;
+const MICROS: f64 = 1e14;
+const SECONDS: std::ops::Range<f64> = 1e9..1e10;
+/// Members in which programs of phones put those of an object, as libwebrtc's interfaces do.
+const OF_AN_OBJECT: [&str; 3] = ["members", "values", "stats"];
 
 /// Reads the file.
 pub(crate) fn read(from: Box<dyn BufRead>, collector: Collector) -> Result<Dump, String> {
@@ -71,6 +79,10 @@ pub(crate) fn read(from: Box<dyn BufRead>, collector: Collector) -> Result<Dump,
         left_out.skip(what);
     }
     left_out.note(file.collector.left_out());
+    if file.untimed > 0 && !is_one {
+        let what = "reports without times, which are taken to be a second apart";
+        left_out.note(Some(format!("{} {what}", file.untimed)));
+    }
     let zero_ms = file.collector.zero_ms();
     Ok(Dump {
         format: Format::GetStats,
@@ -89,6 +101,8 @@ pub(crate) fn read(from: Box<dyn BufRead>, collector: Collector) -> Result<Dump,
 struct File {
     collector: Collector,
     reports: usize,
+    /// Of these, reports without a time.
+    untimed: usize,
     skipped: Vec<String>,
     /// The last report of each connection, while each has one.
     last: Vec<(String, f64, Objects)>,
@@ -135,10 +149,20 @@ impl File {
         self.add(connection, report);
     }
 
-    fn add(&mut self, connection: &str, objects: Objects) {
-        let stamps = objects.values().filter_map(|object| object.number("timestamp"));
-        let latest_ms = stamps.filter(|ms| *ms > 0.0).max_by(f64::total_cmp);
+    fn add(&mut self, connection: &str, mut objects: Objects) {
+        let mut latest_ms: Option<f64> = None;
+        for object in objects.values_mut() {
+            let Some(ms) = object.get("timestamp").and_then(in_ms) else { continue };
+            object.insert("timestamp", ms);
+            if ms > 0.0 {
+                latest_ms = Some(latest_ms.map_or(ms, |latest| latest.max(ms)));
+            }
+        }
         let time_ms = latest_ms.unwrap_or(self.time_ms + STEP_MS);
+        if latest_ms.is_none() {
+            self.untimed += 1;
+            objects.values_mut().for_each(|object| object.insert("timestamp", time_ms));
+        }
         match self.collector.add(connection, time_ms, &objects) {
             Ok(()) => self.time_ms = time_ms,
             Err(Refusal::Odd(what)) => {
@@ -178,6 +202,30 @@ impl File {
             }
         }
     }
+}
+
+/// Whether a name is a date or a number of ms: reports may be kept by their times.
+fn is_time(name: &str) -> bool {
+    const DIGITS: usize = 9;
+    let digits = name.bytes().filter(u8::is_ascii_digit).count();
+    digits >= DIGITS && name.bytes().all(|it| it.is_ascii_digit() || b"-:.+TZ ".contains(&it))
+}
+
+/// A time in ms, of whatever unit it is in, or of a date.
+fn in_ms(written: &Value) -> Option<f64> {
+    let number = match written {
+        Value::String(text) => match text.parse() {
+            Ok(number) => number,
+            Err(_) => return since_1970(text),
+        },
+        _ => written.as_f64()?,
+    };
+    Some(match number {
+        NANOS.. => number / 1e6,
+        MICROS.. => number / 1e3,
+        _ if SECONDS.contains(&number) => number * 1e3,
+        _ => number,
+    })
 }
 
 /// For how long a report's streams have run, in s, by what counts seconds.
@@ -245,6 +293,8 @@ enum Part {
     Pair(String, Object),
     /// A number, a short text, or a small object of them.
     Plain(Value),
+    /// An object that is none of a report, and its members that one could have.
+    Loose(Value, Object),
     /// Anything else. The reports in it are taken.
     Container,
 }
@@ -259,7 +309,8 @@ struct Node<'a> {
 
 impl Node<'_> {
     fn within(&mut self, key: Option<&str>) -> Node<'_> {
-        let is_name = |key: &&str| key.len() <= TEXT_MAX && !WRAPPERS.contains(key);
+        let is_name =
+            |key: &&str| key.len() <= TEXT_MAX && !WRAPPERS.contains(key) && !is_time(key);
         let name = match key.filter(is_name) {
             Some(key) => key.to_owned(),
             None => self.name.clone(),
@@ -305,6 +356,15 @@ impl<'de> Visitor<'de> for Node<'_> {
                     if plain.len() < MEMBERS_MAX && !value.is_object() {
                         plain.insert(key.clone(), value.clone());
                     }
+                    let is_time = matches!(key.as_str(), "timestamp_us" | "timestampUs");
+                    if let Some(name) = Name::of(if is_time { "timestamp" } else { &key }) {
+                        own.set(name, value);
+                    }
+                }
+                Part::Loose(_, members) if OF_AN_OBJECT.contains(&key.as_str()) => {
+                    members.into_members().for_each(|(name, value)| own.set(name, value));
+                }
+                Part::Loose(value, _) => {
                     if let Some(name) = Name::of(&key) {
                         own.set(name, value);
                     }
@@ -322,7 +382,11 @@ impl<'de> Visitor<'de> for Node<'_> {
             return Ok(Part::Container);
         }
         let is_object = own.text("type").is_some_and(is_type_of_statistics);
-        Ok(if is_object { Part::Object(id, own) } else { Part::Plain(plain.into()) })
+        Ok(match (is_object, own.is_empty()) {
+            (true, _) => Part::Object(id, own),
+            (false, true) => Part::Plain(plain.into()),
+            (false, false) => Part::Loose(plain.into(), own),
+        })
     }
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut all: A) -> Result<Part, A::Error> {
@@ -336,7 +400,7 @@ impl<'de> Visitor<'de> for Node<'_> {
                 Part::Plain(value) if count == 1 => first = Some(value),
                 Part::Pair(id, object) => objects.push((Some(id), object)),
                 Part::Object(id, object) => objects.push((id, object)),
-                Part::Plain(_) | Part::Container => {}
+                Part::Plain(_) | Part::Loose(..) | Part::Container => {}
             }
             if objects.len() > OBJECTS_MAX {
                 return Err(A::Error::custom("a report has too many objects"));

@@ -538,8 +538,9 @@ fn local_date(text: &str) -> Option<f64> {
 }
 
 /// A time of ISO 8601 in UTC, in ms since 1970.
-fn since_1970(text: &str) -> Option<f64> {
-    let (date, clock) = text.strip_suffix('Z')?.split_once('T')?;
+pub(super) fn since_1970(text: &str) -> Option<f64> {
+    let utc = text.strip_suffix('Z').or_else(|| text.strip_suffix("+00:00"))?;
+    let (date, clock) = utc.split_once('T')?;
     let mut date = date.splitn(3, '-').map(|part| part.parse::<i64>().ok());
     let (year, month, day) = (date.next()??, date.next()??, date.next()??);
     let mut clock = clock.splitn(3, ':').map(|part| part.parse::<f64>().ok());

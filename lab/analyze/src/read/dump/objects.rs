@@ -245,7 +245,7 @@ fn add_energy(
     let before = before.map(|it| &it.timed.report);
     let more = level * level * seconds;
     if let Some(inbound) = report.inbound.as_mut().filter(|it| it.total_audio_energy.is_none()) {
-        let before = before.and_then(|it| it.inbound.as_ref());
+        let before = before.and_then(|it| it.inbound.as_deref());
         let known =
             before.map_or((None, None), |it| (it.total_audio_energy, it.total_samples_duration));
         inbound.total_audio_energy = Some(known.0.unwrap_or(0.0) + more);
@@ -282,7 +282,7 @@ fn identity(object: &Object) -> Option<(StreamDirection, Kind, u32)> {
 struct Shared<'a> {
     objects: &'a Objects,
     transport: Option<Transport>,
-    pair: Option<CandidatePair>,
+    pair: Option<Box<CandidatePair>>,
     /// What the far end reported of each sent stream, by SSRC.
     remote: BTreeMap<u64, &'a Object>,
 }
@@ -313,7 +313,7 @@ impl<'a> Shared<'a> {
             objects,
             remote,
             transport: transport.and_then(overlaid),
-            pair: used.and_then(|object| pair(objects, object)),
+            pair: used.and_then(|object| pair(objects, object)).map(Box::new),
         }
     }
 
@@ -331,13 +331,13 @@ impl<'a> Shared<'a> {
                 outbound.mime_type = codec.and_then(|it| it.text("mimeType")).map(String::from);
                 report.remote_inbound = self.reported(object, &outbound).and_then(overlaid);
                 report.media_source = self.named(object, "mediaSourceId").and_then(overlaid);
-                report.outbound = Some(outbound);
+                report.outbound = Some(Box::new(outbound));
             }
             StreamDirection::Received => {
                 let mut inbound: InboundRtp = overlaid(&whole)?;
                 let codec = self.named(object, "codecId");
                 inbound.mime_type = codec.and_then(|it| it.text("mimeType")).map(String::from);
-                report.inbound = Some(inbound);
+                report.inbound = Some(Box::new(inbound));
             }
         }
         Some(report)

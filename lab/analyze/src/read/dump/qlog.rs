@@ -213,7 +213,7 @@ impl Counters {
 
     fn report(&self, direction: StreamDirection, timestamp: f64) -> StatsReport {
         let mut report = StatsReport {
-            pair: Some(CandidatePair {
+            pair: Some(Box::new(CandidatePair {
                 timestamp,
                 packets_sent: self.sent.packets,
                 bytes_sent: self.sent.bytes,
@@ -224,18 +224,18 @@ impl Counters {
                 available_outgoing_bitrate: self.estimate(),
                 local: Candidate::default(),
                 remote: Candidate::default(),
-            }),
+            })),
             ..StatsReport::default()
         };
         match direction {
             StreamDirection::Sent => {
-                report.outbound = Some(OutboundRtp {
+                report.outbound = Some(Box::new(OutboundRtp {
                     timestamp,
                     packets_sent: self.sent.packets,
                     bytes_sent: self.sent.bytes,
                     target_bitrate: self.estimate(),
                     ..OutboundRtp::default()
-                });
+                }));
                 report.remote_inbound = Some(RemoteInboundRtp {
                     timestamp: self.rtt_at_ms,
                     round_trip_time: self.rtt_ms.map(|ms| ms / 1e3),
@@ -247,12 +247,12 @@ impl Counters {
                 });
             }
             StreamDirection::Received => {
-                report.inbound = Some(InboundRtp {
+                report.inbound = Some(Box::new(InboundRtp {
                     timestamp,
                     packets_received: self.received.packets,
                     bytes_received: self.received.bytes,
                     ..InboundRtp::default()
-                });
+                }));
             }
         }
         report

@@ -42,13 +42,13 @@ pub(crate) fn media(streams: Vec<Stream>) -> Vec<Stream> {
 }
 
 fn repair_ssrc(report: &StatsReport) -> Option<u32> {
-    let sent = report.outbound.as_ref().and_then(|it| it.rtx_ssrc);
-    sent.or_else(|| report.inbound.as_ref().and_then(|it| it.rtx_ssrc))
+    let sent = report.outbound.as_deref().and_then(|it| it.rtx_ssrc);
+    sent.or_else(|| report.inbound.as_deref().and_then(|it| it.rtx_ssrc))
 }
 
 /// Whether the stream's codec carries repairs only. RED carries media as well.
 fn has_repair_codec(stream: &Stream) -> bool {
-    let last = stream.reports.last().and_then(|it| it.timed.report.outbound.as_ref());
+    let last = stream.reports.last().and_then(|it| it.timed.report.outbound.as_deref());
     let Some(mime_type) = last.and_then(|it| it.mime_type.as_deref()) else { return false };
     let codec = mime_type.rsplit('/').next().unwrap_or_default().to_lowercase();
     codec == "rtx" || codec == "ulpfec" || codec.starts_with("flexfec")

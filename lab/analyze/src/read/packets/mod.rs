@@ -15,7 +15,7 @@ pub(crate) mod play;
 pub(crate) mod quiet;
 pub(crate) mod receiver_reports;
 pub(crate) mod recorder;
-mod reports;
+pub(crate) mod reports;
 mod rivals;
 pub(crate) mod rtp;
 pub(crate) mod sequence;

@@ -11,7 +11,7 @@ use weir_wire::report::compact_ntp;
 use super::control::Control;
 use super::facts::Described;
 use super::receiver_reports::Numbers;
-use super::reports::{Counter, LEAST_PACKETS};
+use super::reports::{Counter, Interval, LEAST_PACKETS};
 use super::rtp::RtpPacket;
 use super::sequence::Arrival;
 use super::{Cut, FAR, PACKETS_MAX, PacketLog, Received, STREAMS_MAX, Sent, within};
@@ -27,6 +27,7 @@ const IP_UDP_HEADERS: u32 = 20 + 8;
 pub(crate) struct Recorder {
     log: PacketLog,
     streams: BTreeMap<(StreamDirection, u32), Counter>,
+    interval: Interval,
     /// Reports of all of them.
     reports: usize,
     numbers: SeqUnwrapper,
@@ -42,9 +43,9 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// Of a capture.
-    pub fn of_capture() -> Self {
-        Self { misses_sent: true, ..Self::default() }
+    /// Of a capture, with a report of each stream each interval.
+    pub fn of_capture(interval: Interval) -> Self {
+        Self { misses_sent: true, interval, ..Self::default() }
     }
 
     /// Takes the memory for so many sent packets at once.
@@ -63,8 +64,13 @@ impl Recorder {
     /// Says what is known of a stream before its first packet.
     pub fn describe(&mut self, direction: StreamDirection, ssrc: u32, known: Described) {
         if self.streams.len() < SSRCS_MAX {
-            self.streams.entry((direction, ssrc)).or_default().describe(known);
+            self.counter(direction, ssrc).describe(known);
         }
+    }
+
+    fn counter(&mut self, direction: StreamDirection, ssrc: u32) -> &mut Counter {
+        let interval = self.interval;
+        self.streams.entry((direction, ssrc)).or_insert_with(|| Counter::each(interval))
     }
 
     /// SSRC of the retransmissions of a stream.
@@ -86,8 +92,8 @@ impl Recorder {
         if self.reports >= super::REPORTS_MAX {
             self.log.cut(Cut::Reports);
         } else if self.streams.len() < SSRCS_MAX || self.streams.contains_key(&(direction, ssrc)) {
-            let counter = self.streams.entry((direction, ssrc)).or_default();
-            let (reports, found) = counter.add(time.as_nanos(), packet, is_repair);
+            let (reports, found) =
+                self.counter(direction, ssrc).add(time.as_nanos(), packet, is_repair);
             self.reports += reports;
             arrival = found;
         }

@@ -25,9 +25,40 @@ pub(super) const LEAST_PACKETS: u64 = 20;
 /// Audio has small packets only, where nothing else tells.
 const AUDIO_BYTES: u64 = 400;
 
+/// The time between two reports of a stream: longer than usual in a capture of so many streams and
+/// hours that its reports would be too many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Interval(i64);
+
+impl Default for Interval {
+    fn default() -> Self {
+        Self(INTERVAL)
+    }
+}
+
+impl Interval {
+    /// Most reports of the streams of a capture; one takes about a kilobyte.
+    const REPORTS: i64 = 50_000;
+
+    /// For streams that last so long together, in ns.
+    pub fn for_all(together: i64) -> Self {
+        let mut interval = Self::default();
+        while together / interval.0 > Self::REPORTS {
+            interval.0 *= 2;
+        }
+        interval
+    }
+
+    /// In seconds, if it is longer than usual.
+    pub fn unusual_s(self) -> Option<f64> {
+        (self.0 > INTERVAL).then(|| self.0 as f64 / 1e9)
+    }
+}
+
 /// A stream so far.
 #[derive(Default)]
 pub(crate) struct Counter {
+    interval: Interval,
     reports: Vec<Counted>,
     now: Counts,
     sequence: Sequence,
@@ -63,6 +94,11 @@ struct Counts {
 }
 
 impl Counter {
+    /// One with a report each interval.
+    pub fn each(interval: Interval) -> Self {
+        Self { interval, ..Self::default() }
+    }
+
     /// Says what is known of the stream besides.
     pub fn describe(&mut self, known: Described) {
         self.known = Some(known);
@@ -78,16 +114,17 @@ impl Counter {
     pub fn add(&mut self, now: i64, rtp: &RtpPacket, is_repair: bool) -> (usize, Arrival) {
         let before = self.reports.len();
         // Intervals of all streams end at the same times.
-        let end = (now.div_euclid(INTERVAL) + 1) * INTERVAL;
+        let interval = self.interval.0;
+        let end = (now.div_euclid(interval) + 1) * interval;
         if self.reports.is_empty() {
-            self.reports.push(Counted { time: end - INTERVAL, ..Counted::default() });
+            self.reports.push(Counted { time: end - interval, ..Counted::default() });
             self.next = end;
         }
         // A capture may be out of order by a little. Silence gives one report at its end.
         if end > self.next {
             self.close(self.next);
-            if end - INTERVAL > self.next {
-                self.close(end - INTERVAL);
+            if end - interval > self.next {
+                self.close(end - interval);
             }
             self.next = end;
         }
@@ -200,7 +237,7 @@ impl Counts {
         let mut report = StatsReport::default();
         match direction {
             StreamDirection::Sent => {
-                report.outbound = Some(OutboundRtp {
+                report.outbound = Some(Box::new(OutboundRtp {
                     timestamp,
                     ssrc,
                     packets_sent: self.packets,
@@ -209,7 +246,7 @@ impl Counts {
                     retransmitted_packets_sent: Some(self.again.0),
                     retransmitted_bytes_sent: Some(self.again.1),
                     ..OutboundRtp::default()
-                });
+                }));
                 // What is missing where the capture was made. The far end's reports replace it.
                 report.remote_inbound = Some(RemoteInboundRtp {
                     timestamp,
@@ -219,7 +256,7 @@ impl Counts {
                 });
             }
             StreamDirection::Received => {
-                report.inbound = Some(InboundRtp {
+                report.inbound = Some(Box::new(InboundRtp {
                     timestamp,
                     ssrc,
                     packets_received: self.packets,
@@ -228,7 +265,7 @@ impl Counts {
                     header_bytes_received: self.headers,
                     retransmitted_bytes_received: Some(self.again.1),
                     ..InboundRtp::default()
-                });
+                }));
             }
         }
         report
@@ -292,7 +329,7 @@ pub(super) fn add_feedback(
                 {
                     outbound.target_bitrate = Some(estimate.as_bps() as f64);
                 }
-                timed.report.pair = Some(pair(timestamp, Some(estimate)));
+                timed.report.pair = Some(Box::new(pair(timestamp, Some(estimate))));
             }
         }
     }
@@ -311,7 +348,7 @@ pub(super) fn add_checks(streams: &mut [Stream], checks: &[(Timestamp, TimeDelta
         let count = checks.partition_point(|(time, _)| *time <= timed.time);
         let last = count.checked_sub(1).map(|at| checks[at].1.as_secs_f64());
         let timestamp = timed.time.as_millis_f64();
-        let pair = timed.report.pair.get_or_insert_with(|| pair(timestamp, None));
+        let pair = timed.report.pair.get_or_insert_with(|| Box::new(pair(timestamp, None)));
         pair.current_round_trip_time = last;
         pair.responses_received = Some(count as u64);
     }

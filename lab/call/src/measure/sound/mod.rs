@@ -150,7 +150,7 @@ fn gaps_within<'a>(track: &'a Track, span: &Range<Timestamp>) -> Vec<&'a Range<T
 fn received_within<'a>(reports: &'a [TimedReport], span: &Range<Timestamp>) -> Vec<&'a InboundRtp> {
     let mut received = Vec::new();
     for timed in reports.iter().filter(|timed| span.contains(&timed.time)) {
-        received.extend(&timed.report.audio_inbound);
+        received.extend(timed.report.audio_inbound.as_deref());
     }
     received
 }

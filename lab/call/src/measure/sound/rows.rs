@@ -45,7 +45,7 @@ fn of(
 ) -> Vec<Row> {
     let mut received = Vec::new();
     for timed in reports {
-        received.extend(timed.report.audio_inbound.as_ref().map(|it| (timed.time, it)));
+        received.extend(timed.report.audio_inbound.as_deref().map(|it| (timed.time, it)));
     }
     let mut rows = Vec::new();
     let mut time = Timestamp::ZERO + ROW_INTERVAL;
@@ -149,7 +149,7 @@ mod tests {
             inserted_samples_for_deceleration: Some(samples / 100),
             ..InboundRtp::default()
         };
-        let report = StatsReport { audio_inbound: Some(audio), ..StatsReport::default() };
+        let report = StatsReport { audio_inbound: Some(Box::new(audio)), ..StatsReport::default() };
         TimedReport { time: Timestamp::from_millis(ms), report }
     }
 
@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(speech.mouth_to_ear_ms.unwrap().p50, 90.0);
         assert_eq!(speech.speech_target_ms, Some(40.0));
         let [_, before, after] = &reports;
-        let [before, after] = [before, after].map(|it| it.report.audio_inbound.as_ref().unwrap());
+        let [before, after] = [before, after].map(|it| it.report.audio_inbound.as_deref().unwrap());
         assert!((buffered(before, after).unwrap() - 60.0).abs() < 1e-9);
     }
 }

@@ -6,7 +6,7 @@
 //! SIP gives one Call-ID.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use weir_record::calls::stats::Kind;
 
@@ -33,6 +33,8 @@ pub(super) struct Call {
     pub name: String,
     pub ends: Ends,
     pub sockets: Vec<Sockets>,
+    /// Other addresses that this end had later.
+    moved_to: Vec<IpAddr>,
     /// Indices of its streams, each with what it is.
     pub streams: Vec<(u32, KindFound, Option<String>)>,
     first: i64,
@@ -43,10 +45,11 @@ impl Call {
     /// Whether a socket is of this end. RTCP without a socket of its own has the next port.
     pub fn is_local(&self, socket: SocketAddr) -> bool {
         let local = self.ends.local;
-        socket.ip() == local.address
+        let is_first = socket.ip() == local.address
             && local.port.is_none_or(|port| {
                 socket.port() == port || Some(socket.port()) == port.checked_add(1)
-            })
+            });
+        is_first || self.moved_to.contains(&socket.ip())
     }
 
     fn kinds(&self) -> Vec<Kind> {
@@ -194,10 +197,24 @@ fn leg(packets: &Packets, sockets: Sockets, streams: &[u32], local: Option<Local
         let call_id = described.iter().find_map(|it| it.call_id.clone());
         found.push((*index, kinds::of(stream, &mappings), call_id));
     }
+    let (mut all, mut moved_to) = (vec![sockets], Vec::new());
+    for moved in &packets.moved {
+        if !all.contains(&self::sockets(moved.from)) {
+            continue;
+        }
+        all.push(self::sockets(moved.to));
+        for (before, now) in [(moved.from.0, moved.to.0), (moved.from.1, moved.to.1)] {
+            let is_own = before.ip() == ends.local.address || moved_to.contains(&before.ip());
+            if is_own && before.ip() != now.ip() {
+                moved_to.push(now.ip());
+            }
+        }
+    }
     Call {
         name: String::new(),
         ends,
-        sockets: vec![sockets],
+        sockets: all,
+        moved_to,
         streams: found,
         first: streams.iter().map(|index| of(*index).first).min().unwrap_or_default(),
         last: streams.iter().map(|index| of(*index).last).max().unwrap_or_default(),

@@ -96,6 +96,8 @@ pub(super) struct Path {
 #[derive(Debug)]
 pub(super) struct Stream {
     pub path: u32,
+    /// The path of its last packets: a stream may move to other sockets.
+    last_path: u32,
     pub ssrc: u32,
     /// Which of all packets its first one is.
     pub order: u64,
@@ -124,6 +126,7 @@ impl Stream {
     fn new(path: u32, (order, now): (u64, i64), rtp: &Rtp) -> Self {
         Self {
             path,
+            last_path: path,
             ssrc: rtp.ssrc,
             order,
             first: now,
@@ -187,6 +190,25 @@ impl Stream {
         }
     }
 
+    /// Takes the packets of a stream that is the same one between other sockets.
+    fn append(&mut self, other: &mut Self) {
+        let ahead = other.first_number().wrapping_sub(self.highest) as i16;
+        self.missing += other.missing + i64::from(ahead.max(1)) - 1;
+        self.last_path = other.last_path;
+        self.last = self.last.max(other.last);
+        self.packets += std::mem::take(&mut other.packets);
+        self.odd_steps += other.odd_steps;
+        self.same_time += other.same_time;
+        (self.number, self.timestamp, self.highest) =
+            (other.number, other.timestamp, other.highest);
+        self.largest = self.largest.max(other.largest);
+        self.clock = (self.clock.0 + other.clock.0, self.clock.1 + other.clock.1);
+    }
+
+    fn first_number(&self) -> u16 {
+        self.first_ids.first().map_or(self.number, |ids| ids.0)
+    }
+
     /// Units of RTP time in a second, as measured in two ways: without silences, whose time some
     /// senders do not count, and over all, where packets that waited are no faster than time.
     /// Nothing of less than half a second.
@@ -219,6 +241,15 @@ struct New {
     rtp: Rtp,
     candidates: Candidates,
     ip_id: u16,
+}
+
+/// A stream went on between other sockets.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moved {
+    /// In ns since 1970.
+    pub at: i64,
+    pub from: Ends,
+    pub to: Ends,
 }
 
 /// All paths and streams, and their packets in the order of the file.
@@ -346,6 +377,49 @@ impl Flows {
         self.new.clear();
     }
 
+    /// Joins streams that go on between other sockets, by time: behind a NAT with another port,
+    /// in another network, or without a relay. `is_one` says of two paths whether they may be those
+    /// of one stream.
+    pub fn join_moved(&mut self, is_one: impl Fn(Ends, Ends) -> bool) -> Vec<Moved> {
+        let mut begun: Vec<u32> = Vec::new();
+        begun.extend(
+            (0..self.streams.len() as u32).filter(|at| self.streams[*at as usize].is_rtp()),
+        );
+        begun.sort_by_key(|at| self.streams[*at as usize].first);
+        let mut into: Vec<u32> = (0..self.streams.len() as u32).collect();
+        let mut moved = Vec::new();
+        let mut by_ssrc: HashMap<u32, Vec<u32>> = HashMap::new();
+        for at in begun {
+            let stream = &self.streams[at as usize];
+            let known = by_ssrc.entry(stream.ssrc).or_default();
+            let before = known.iter().copied().find(|before| {
+                let before = &self.streams[*before as usize];
+                let [from, to] = [before.last_path, stream.path].map(|it| self.ends(it));
+                goes_on(before, stream) && is_one(from, to)
+            });
+            let Some(before) = before else {
+                known.push(at);
+                continue;
+            };
+            let from = self.ends(self.streams[before as usize].last_path);
+            moved.push(Moved { at: stream.first, from, to: self.ends(stream.path) });
+            into[at as usize] = before;
+            let (head, tail) = self.streams.split_at_mut(before.max(at) as usize);
+            let (low, high) = (&mut head[before.min(at) as usize], &mut tail[0]);
+            if before < at { low.append(high) } else { high.append(low) }
+        }
+        if !moved.is_empty() {
+            for seen in self.chunks.iter_mut().flatten() {
+                seen.stream = into[seen.stream as usize];
+            }
+        }
+        moved
+    }
+
+    fn ends(&self, path: u32) -> Ends {
+        self.paths[path as usize].ends
+    }
+
     /// Gives times to packets of a file that has none: those of their RTP timestamps. Returns the
     /// last one.
     pub fn retime(&mut self) -> i64 {
@@ -382,6 +456,17 @@ impl Flows {
     pub fn take_packets(&mut self) -> impl Iterator<Item = Seen> + use<> {
         std::mem::take(&mut self.chunks).into_iter().flatten()
     }
+}
+
+/// Whether a stream begins where another one of its SSRC ends, in time and in numbers.
+fn goes_on(before: &Stream, stream: &Stream) -> bool {
+    // Some packets may come late on the way before, or be lost.
+    const PASSED: std::ops::Range<i64> = -1_000_000_000..10_000_000_000;
+    const AHEAD: std::ops::Range<i16> = -64..1_000;
+    let ahead = stream.first_number().wrapping_sub(before.highest) as i16;
+    before.last_path != stream.path
+        && PASSED.contains(&(stream.first - before.last))
+        && AHEAD.contains(&ahead)
 }
 
 /// The clock whose packets usually have this step: frames of voice take 10 to 60 ms, and those of

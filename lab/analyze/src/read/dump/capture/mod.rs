@@ -61,7 +61,7 @@ pub(crate) fn read(mut from: Box<dyn BufRead>, options: &CaptureOptions) -> Resu
         left_out.stop(what.clone());
         end = Some(what);
     }
-    packets.flush();
+    packets.flush(options.local);
     if let Some(complaint) = packets.complaint() {
         return Err(complaint.into());
     }

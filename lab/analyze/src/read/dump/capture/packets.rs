@@ -9,7 +9,7 @@ use weir_capture::{Content, NoIp, Packet, Rtp, inner, rtp_of};
 use weir_wire::rtp::View;
 
 use super::ends::{LocalEnd, Signs};
-use super::flows::{Ends, Flows};
+use super::flows::{Ends, Flows, Moved};
 use super::handshakes::Handshakes;
 use super::hosts::hosts;
 use super::sessions::Sessions;
@@ -53,6 +53,8 @@ pub(super) struct Packets {
     /// Packets without a time.
     untimed: u64,
     pub flows: Flows,
+    /// Streams that went on between other sockets, by time.
+    pub moved: Vec<Moved>,
     pub rtcp: Vec<Rtcp>,
     rtcp_bytes: usize,
     pub handshakes: Handshakes,
@@ -301,11 +303,12 @@ impl Packets {
     }
 
     /// No more packets come.
-    pub fn flush(&mut self) {
+    pub fn flush(&mut self, local: Option<LocalEnd>) {
         self.flows.finish();
         if self.untimed > 0 && self.untimed == self.count {
             self.last = self.flows.retime();
         }
+        self.moved = self.flows.join_moved(|before, now| may_move(local, before, now));
         self.signs.streams(&self.flows);
     }
 
@@ -380,6 +383,16 @@ impl Packets {
             it.is_rtp() && (own == ends || own == back)
         })
     }
+}
+
+/// Whether two paths may be those of one stream: one end stays. An end that someone named is this
+/// one on both.
+fn may_move(local: Option<LocalEnd>, before: Ends, now: Ends) -> bool {
+    let stays = before.0.ip() == now.0.ip() || before.1.ip() == now.1.ip();
+    let is_named = local.is_none_or(|local| {
+        local.has(before.0) && local.has(now.0) || local.has(before.1) && local.has(now.1)
+    });
+    stays && is_named
 }
 
 /// Whether this is a packet of QUIC with a long header [RFC9000 §17.2], of version 1 or 2.

@@ -11,13 +11,21 @@ use super::packets::{Packets, Rtcp};
 use crate::read::dump::{Connection, StreamDirection};
 use crate::read::packets::facts::Described;
 use crate::read::packets::recorder::Recorder;
+use crate::read::packets::reports::Interval;
 use crate::read::packets::rtp::RtpPacket;
 
 /// The connections of the calls.
 pub(super) fn connections(mut packets: Packets, calls: Calls) -> Vec<Connection> {
     let zero = packets.zero();
     let calls = calls.calls;
-    let mut recorders: Vec<Recorder> = calls.iter().map(|_| Recorder::of_capture()).collect();
+    let mut together = 0_i64;
+    for (index, ..) in calls.iter().flat_map(|call| &call.streams) {
+        let stream = &packets.flows.streams[*index as usize];
+        together = together.saturating_add(stream.last - stream.first);
+    }
+    let interval = Interval::for_all(together);
+    let mut recorders: Vec<Recorder> = Vec::new();
+    recorders.resize_with(calls.len(), || Recorder::of_capture(interval));
     // Call and direction of each stream.
     let mut places: Vec<Option<(u32, StreamDirection)>> = vec![None; packets.flows.streams.len()];
     for (at, call) in calls.iter().enumerate() {
@@ -81,6 +89,10 @@ pub(super) fn connections(mut packets: Packets, calls: Calls) -> Vec<Connection>
             log.ends = Some(call.ends.clone());
             log.end = since(zero, packets.end());
             log.notes.extend(in_words(&packets));
+            log.notes.extend(moves(&packets, call, zero));
+            log.notes.extend(interval.unusual_s().map(|seconds| {
+                format!("the file is so long that losses are known in steps of {seconds:.0} s")
+            }));
         }
         connections.push(connection);
     }
@@ -99,6 +111,23 @@ fn in_words(packets: &Packets) -> Vec<String> {
              offload), and were split here",
             packets.super_packets
         ));
+    }
+    lines
+}
+
+/// When a call went on between other sockets.
+fn moves(packets: &Packets, call: &Call, zero: i64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut known: Vec<Sockets> = vec![call.sockets[0]];
+    for moved in &packets.moved {
+        let now = sockets(moved.to);
+        if !known.contains(&sockets(moved.from)) || known.contains(&now) {
+            continue;
+        }
+        known.push(now);
+        let seconds = since(zero, moved.at).as_secs_f64();
+        let (from, to) = moved.to;
+        lines.push(format!("from {seconds:.1} s on, the call went between {from} and {to}"));
     }
     lines
 }
