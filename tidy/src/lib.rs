@@ -6,5 +6,6 @@ mod budget;
 mod circles;
 mod citations;
 mod files;
+mod named_files;
 mod sentences;
 mod tidy;

@@ -90,9 +90,10 @@ pub fn check(args: &Check) -> anyhow::Result<ExitCode> {
         count if args.strict => format!(" {count} in doubt (--strict: failed),"),
         count => format!(" {count} in doubt,"),
     };
+    let judged = judgements.len();
+    let noun = if judged == 1 { "expectation" } else { "expectations" };
     output::line(&format!(
-        "\n{} expectations: {} hold, {} failed,{} {} known misses, {} known misses that hold now",
-        judgements.len(),
+        "\n{judged} {noun}: {} hold, {} failed,{} {} known misses, {} known misses that hold now",
         count(&judgements, Outcome::Holds),
         count(&judgements, Outcome::Fails),
         doubt,
@@ -153,9 +154,10 @@ fn note_real_ones(scenarios: &[Scenario]) {
     let expectations = scenarios.iter().flat_map(|scenario| &scenario.expectations);
     let count = expectations.filter(|one| one.flow.is_of_real_run()).count();
     if count > 0 {
+        let are = if count == 1 { "expectation is" } else { "expectations are" };
         eprintln!(
-            "weir: {count} expectations are of calls or participants, which a simulation does not \
-             have: --engine call judges them, with --app those of an application"
+            "weir: {count} {are} of calls or participants, which a simulation does not have: \
+             --engine call makes calls, and with --app those of an application"
         );
     }
 }

@@ -101,7 +101,7 @@ declare! {
         frame_height: Option<f64> = "pixels", Higher, [];
         /// Freezes that ended, as the browser counts them.
         freeze_count: Option<f64> = "", Lower, [];
-        /// How long they lasted.
+        /// Total duration of these freezes.
         freeze_duration_s: Option<f64> = "s", Lower, [];
         /// The longest of them on any of its streams: the most frozen time that one report, each
         /// 500 ms, adds. If two freezes end between two reports, it is their sum. A picture that

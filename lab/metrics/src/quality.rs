@@ -40,13 +40,15 @@ declare! {
         /// seconds of all its cameras, while they are shown.
         #[serde(skip_serializing_if = "Option::is_none")]
         good_ratio: Option<f64> = "ratio", Higher, [Watched], title: "Good time";
-        /// Share of these half seconds without a new picture.
+        /// Share of the half seconds of `good_ratio` without a new picture.
         #[serde(skip_serializing_if = "Option::is_none")]
         no_picture_ratio: Option<f64> = "ratio", Lower, [Watched];
-        /// Share with a new picture that is later.
+        /// Share of the half seconds of `good_ratio` whose picture is new and more than 250 ms
+        /// late.
         #[serde(skip_serializing_if = "Option::is_none")]
         late_ratio: Option<f64> = "ratio", Lower, [Watched];
-        /// Share with a picture in time that looks worse.
+        /// Share of the half seconds of `good_ratio` whose picture is in time, with a VMAF below
+        /// 80.
         #[serde(skip_serializing_if = "Option::is_none")]
         bad_picture_ratio: Option<f64> = "ratio", Lower, [Watched];
         /// Time from capture to screen of the pictures shown, as the mean over each 50 ms.
@@ -56,18 +58,18 @@ declare! {
         /// Number of stalls on screen, by the rule of `freeze_count`.
         #[serde(skip_serializing_if = "Option::is_none")]
         stalls: Option<u64> = "", Lower, [Quality];
-        /// How long they lasted.
+        /// Total duration of the stalls.
         #[serde(skip_serializing_if = "Option::is_none")]
         stalled_s: Option<f64> = "s", Lower, [Quality];
-        /// How long the longest one lasted; 0 without one.
+        /// Duration of the longest stall; 0 without one.
         #[serde(skip_serializing_if = "Option::is_none")]
         longest_stall_s: Option<f64> = "s", Lower, [Quality], title: "Longest stall";
-        /// Their share of the time from the first picture on.
+        /// Total duration of the stalls over the time from the first picture on.
         #[serde(skip_serializing_if = "Option::is_none")]
         stalled_ratio: Option<f64> = "ratio", Lower, [Quality], title: "Stalled";
         /// VMAF of the pictures shown, as the mean over each 50 ms, by a model of bits per pixel,
-        /// frame rate, codec, size and content. Only of a source `encoder` that shows the
-        /// film or the head.
+        /// frame rate, codec, size and content. Only for a source `encoder` with the content `film`
+        /// or `head`.
         #[serde(skip_serializing_if = "Option::is_none")]
         vmaf: Option<Score> = "0 to 100", Higher, [Quality], title: "VMAF (modelled)";
         /// Mean time of a frame between its first packet and the decoder, as in getStats.

@@ -43,7 +43,8 @@ pub struct SenderConfig {
     /// 28: IPv4 and UDP. Add the overhead of encryption.
     pub overhead: DataSize,
     /// SSRC of padding packets. The default is `ssrc` plus one. Media must not use it: such packets
-    /// are refused, except for [`PacketKind::Repair`] of a host that numbers both itself.
+    /// are refused. A host that gives padding and repeats one numbering may send
+    /// [`PacketKind::Repair`] on it.
     pub padding_ssrc: u32,
     /// Payload type of padding packets. The default is 127. The receiver need not know it. Media
     /// must not use it: such packets are refused, except for [`PacketKind::Repair`].

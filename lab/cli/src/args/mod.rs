@@ -468,7 +468,7 @@ pub struct Check {
 pub enum CheckEngine {
     /// In virtual time.
     Sim,
-    /// Real calls through the emulated network. Needs root.
+    /// Real calls through the emulated network. Needs root or user namespaces.
     Call,
 }
 

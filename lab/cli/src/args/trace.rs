@@ -6,16 +6,12 @@ use clap::{Args as ClapArgs, ValueEnum};
 #[derive(ClapArgs)]
 #[command(after_help = "\
 One trace file is described: its format, what is read of it, its mean, percentiles and outages, \
-and \
-the line of a scenario that uses it. Keys of that line follow as KEY=VALUE, such as \
-column=rate_mbps \
-or where.run_num=3; docs/reference/traces.md has them. Several files or scenarios (.toml) make a \
-table of how much their capacities vary. Of a cell, each media flow always has data to send, \
-and what \
-arrives is the capacity that it gets beside the other traffic: that is simulated. A cv is the \
-coefficient of variation (standard deviation over mean) of the rates over 50 ms, 200 ms and 1 s. \
-An \
-outage is 150 ms or more without any capacity.
+and the line of a scenario that uses it. Keys of that line follow as KEY=VALUE, such as \
+column=rate_mbps or where.run_num=3; docs/reference/traces.md has them. Several files or \
+scenarios (.toml) make a table of how much their capacities vary. Of a cell, each media flow \
+always has data to send, and what arrives is the capacity that it gets beside the other traffic: \
+that is simulated. A cv is the coefficient of variation (standard deviation over mean) of the \
+rates over 50 ms, 200 ms and 1 s. An outage is 150 ms or more without any capacity.
 
 Examples:
   weir trace drive.csv column=DL_bitrate unit=kbps time=Timestamp

@@ -59,6 +59,15 @@ fn in_toml(words: &[&String]) -> String {
     keys
 }
 
+/// The error of a scenario without the place in it, and without the name of the trace file.
+fn without_place<'a>(error: &'a str, name: &str) -> &'a str {
+    let message = error.strip_prefix(":1: capacity").unwrap_or(error);
+    let message = message.trim_start_matches(['.', ':', ' ']);
+    let message = message.strip_prefix("trace: ").unwrap_or(message);
+    let message = message.strip_prefix("cannot read ").unwrap_or(message);
+    message.strip_prefix(&format!("'{name}': ")).unwrap_or(message)
+}
+
 impl TraceFile {
     /// Reads a file as a scenario would.
     pub fn read(path: &str, keys: &[&String], args: &TraceArgs) -> anyhow::Result<Self> {
@@ -75,11 +84,8 @@ impl TraceFile {
         let folder = file.parent().unwrap_or(Path::new(""));
         let name = file.file_name().context("no file")?.to_string_lossy();
         let line = format!("trace = {}{keys}", quoted(&name));
-        let (reading, end) = trace::read_file(&line, want, folder).map_err(|error| {
-            let message = error.to_string();
-            let (_, message) = message.split_once("capacity.").unwrap_or(("", &message));
-            anyhow!("{path}: {}", message.trim_start_matches("trace: "))
-        })?;
+        let (reading, end) = trace::read_file(&line, want, folder)
+            .map_err(|error| anyhow!("{path}: {}", without_place(&error.to_string(), &name)))?;
         let end = end.unwrap_or_default();
         Ok(Self {
             path: path.into(),

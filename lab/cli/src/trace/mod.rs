@@ -10,9 +10,10 @@ use std::process::ExitCode;
 use anyhow::{Context, bail, ensure};
 use rayon::prelude::*;
 use serde_json::{Value, json};
+use weir_scenario::Scenario;
+use weir_scenario::catalogue::{self, CatalogueError};
 use weir_scenario::trace::TraceEnd;
 use weir_scenario::variation::{Measured, Variation, in_cell, of_capacity, on_links};
-use weir_scenario::{Scenario, catalogue};
 
 use crate::args::{Direction, TraceArgs as Args, TraceUse};
 use crate::layout::{Form, Table};
@@ -98,7 +99,12 @@ fn of_file(path: &str, keys: &[&String], args: &Args) -> anyhow::Result<Found> {
 }
 
 fn of_scenarios(name: &str, args: &Args) -> anyhow::Result<Vec<Found>> {
-    let scenarios = catalogue::find(name)?;
+    let scenarios = match catalogue::find(name) {
+        Err(CatalogueError::Unknown { name, hint }) => {
+            bail!("there is no trace file and no scenario {name}; {hint}")
+        }
+        scenarios => scenarios?,
+    };
     let pool = select::threads(args.jobs, scenarios.len())?;
     let each: Vec<Vec<Measured>> =
         pool.install(|| scenarios.par_iter().map(|one| of_scenario(one, args.seed)).collect());

@@ -526,4 +526,11 @@ fn a_trace_is_described_converted_and_refused_in_one_line() {
     let error = String::from_utf8(refused.stderr).unwrap();
     assert!(error.ends_with("until there, to = \"1s\" is in order\n"), "{error}");
     assert_eq!(error.lines().count(), 1);
+    // The file is named once, and no line of a scenario that nobody wrote.
+    let error = String::from_utf8(run(&["trace", path, "units=kbps"]).stderr).unwrap();
+    assert_eq!(error, format!("weir: {path}: unknown key 'units'; did you mean 'unit'?\n"));
+    let error = String::from_utf8(run(&["trace", path]).stderr).unwrap();
+    assert!(error.starts_with(&format!("weir: {path}: line 1: no known table; ")), "{error}");
+    let error = String::from_utf8(run(&["trace", "absent.up"]).stderr).unwrap();
+    assert!(error.starts_with("weir: there is no trace file and no scenario 'absent.up'"));
 }

@@ -162,7 +162,7 @@ fn what_only_a_real_run_can_meet_is_told_and_alone_is_an_error() {
     file.expects(&both);
     let (code, text) = file.check(&[]);
     assert_eq!(code, Some(0), "{text}");
-    assert!(text.contains("weir: 1 expectations are of calls or participants"), "{text}");
+    assert!(text.contains("weir: 1 expectation is of calls or participants"), "{text}");
     file.expects(real);
     let (code, text) = file.check(&[]);
     assert_eq!(code, Some(2), "{text}");

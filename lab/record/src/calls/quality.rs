@@ -41,11 +41,11 @@ pub struct Quality {
     pub skips: u64,
     /// Stalls of the picture on screen, by the rule for `freezeCount` of getStats.
     pub stalls: u64,
-    /// How long they lasted.
+    /// Total duration of the stalls, in s.
     pub stalled_s: f64,
-    /// How long the longest one lasted; `null` in records before 30 November 2026.
+    /// Duration of the longest stall, in s; `null` in records before 30 November 2026.
     pub longest_stall_s: Option<f64>,
-    /// Their share of the time from the first picture on.
+    /// Total duration of the stalls over the time from the first picture on.
     pub stalled_ratio: Option<f64>,
     /// How the pictures look beside those of the camera; `null` if none was compared.
     pub picture: Option<PictureQuality>,

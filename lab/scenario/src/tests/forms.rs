@@ -102,7 +102,7 @@ fn quotes_hide_separators_and_empty_lines_end_no_table() {
     let more = "time,lost,rate_mbps,place\n0,1,8,here\n1,0,2,there\n";
     assert_eq!(rate(more, ""), PLAIN);
     let both = rate("time,up_mbps,down_mbps\n0,1,8\n", "").unwrap_err();
-    assert!(both.contains("name column, unit and time"), "{both}");
+    assert!(both.contains("write which column to read"), "{both}");
     assert_eq!(rate("time,up_mbps,down_mbps\n0,8,1\n1,2,1\n", ", column = \"up_mbps\""), PLAIN);
     assert_eq!(rate("time,rate\n0,8 Mbps\n1,2000 kbps\n", ", unit = \"Mbps\""), PLAIN);
     for blank in ["NULL", "n/a", "None", "--", "#N/A", "NaN"] {
@@ -219,7 +219,7 @@ fn rows_of_json_may_be_lists_values_or_lines_and_may_leave_cells_out() {
     let late = r#"[{"time":0},{"time":1,"rate_mbps":8},{"time":2},{"time":3,"rate_mbps":2}]"#;
     assert_eq!(rate(late, ""), Ok((4_000, 6_500.0)));
     let error = rate("[[0,8],[1,2]]", "").unwrap_err();
-    assert!(error.contains("name column, unit and time of '1', '2'"), "{error}");
+    assert!(error.contains("it has '1', '2'"), "{error}");
     let lines = "{\"a\":1}\n{\"a\":2}\n";
     let error = rate(lines, ", list = \"a\"").unwrap_err();
     assert!(error.ends_with("it is a list already; leave the key list out"), "{error}");

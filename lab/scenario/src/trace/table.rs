@@ -385,8 +385,11 @@ fn lasts(header: &[String], index: usize, options: &Options) -> Result<(Time, St
 fn unknown(header: &[String]) -> TraceError {
     let shown: Vec<String> = header.iter().take(8).map(|name| quoted(name)).collect();
     let more = if header.len() > shown.len() { ", ..." } else { "" };
-    let message =
-        format!("no known table; name column, unit and time of {}{more}", shown.join(", "));
+    let message = format!(
+        "no known table; write which column to read, such as column = \"DL_bitrate\", unit = \
+         \"kbps\", time = \"Timestamp\"; it has {}{more}",
+        shown.join(", ")
+    );
     TraceError::of_file(&message)
 }
 

@@ -313,8 +313,8 @@ fn a_list_of_objects_is_a_table() {
     let cases = [
         ("[]", "the list is empty"),
         ("[true]", "line 1: invalid type: boolean `true`, expected an object, a row of a table"),
-        ("[1]", "no known table; name column, unit and time of '1'"),
-        ("[{\"a\":1}]", "no known table; name column, unit and time of 'a'"),
+        ("[1]", "time = \"Timestamp\"; it has '1'"),
+        ("[{\"a\":1}]", "time = \"Timestamp\"; it has 'a'"),
         (
             "[{\"duration_ms\":1,\"bandwidth_kbps\":1},\n{\"duration_ms\":0}]",
             "line 2: expected milliseconds above 0, not '0'",
@@ -332,8 +332,9 @@ fn columns_of_unknown_tables_are_named_or_numbered() {
     let options =
         Options { column: named("how much [Mbps]"), time: named("when"), ..Options::new(Want::Up) };
     assert_eq!(shown(text, &options), ok(&[(0, 1500.0), (500, 2000.0)], 1_000));
-    let message = "line 1: no known table; name column, unit and time of 'when', 'what', \
-                   'how much [Mbps]'";
+    let message = "line 1: no known table; write which column to read, such as column = \
+                   \"DL_bitrate\", unit = \"kbps\", time = \"Timestamp\"; it has 'when', \
+                   'what', 'how much [Mbps]'";
     assert_eq!(up(text), refused(message));
     let slip = Options { column: named("wat"), ..options.clone() };
     assert_eq!(
