@@ -76,6 +76,11 @@ impl Stream {
         self.told.is_some_and(|told| !told.is_watched)
     }
 
+    /// Whether the publisher has sent nothing of it for a while.
+    fn is_quiet(&self, now: Timestamp) -> bool {
+        self.last_packet.is_none_or(|last| now - last >= WINDOW)
+    }
+
     /// Whether it was wanted again a moment ago, so that its packets may still be on their way.
     fn is_resuming(&self, now: Timestamp) -> bool {
         self.resumed.is_some_and(|resumed| now - resumed < RESUME_TIME)
@@ -124,6 +129,10 @@ impl Uplink {
     pub fn on_packet(&mut self, now: Timestamp, stream: u8, temporal: u8, size: DataSize) {
         self.advance(now);
         let stream = &mut self.streams[usize::from(stream).min(STREAMS - 1)];
+        if stream.is_quiet(now) {
+            // It is back. Whether anybody wants it shows from now on.
+            stream.unwatched_since = stream.unwatched_since.map(|_| now);
+        }
         stream.windows[WINDOWS][usize::from(temporal).min(TEMPORALS - 1)] += size;
         stream.last_packet = Some(now);
     }
@@ -204,14 +213,16 @@ impl Uplink {
     }
 
     /// What has changed for the publisher. Call it until it returns `None`, now and then. A stream
-    /// is stopped five seconds after the last subscriber left it, and wanted again at once.
+    /// is stopped five seconds after the last subscriber left it, and wanted again at once. One of
+    /// which nothing comes is not stopped: nobody could see that the publisher sends it again.
     pub fn next_demand(&mut self, now: Timestamp) -> Option<LayerDemand> {
         for (index, stream) in self.streams.iter_mut().enumerate() {
             if stream.last_packet.is_none() {
                 continue;
             }
             let since = stream.unwatched_since;
-            let is_watched = since.is_none_or(|since| now - since < LINGER);
+            let is_quiet = stream.is_quiet(now) && !stream.is_stopped();
+            let is_watched = is_quiet || since.is_none_or(|since| now - since < LINGER);
             let limit = if is_watched { stream.limit } else { Bitrate::ZERO };
             let demand = LayerDemand { stream: index as u8, is_watched, limit };
             if stream.told == Some(demand) {
@@ -289,6 +300,9 @@ mod tests {
         assert!(uplink.next_demand(at(3_000)).is_some_and(|demand| demand.is_watched));
         while uplink.next_demand(at(3_000)).is_some() {}
         uplink.set_watched(at(3_100), 1, Some(0));
+        for step in 30..81 {
+            uplink.on_packet(at(step * 100), 1, (step % 2) as u8, DataSize::from_bytes(5_000));
+        }
         assert_eq!(uplink.next_demand(at(8_000)), None);
         let stopped = uplink.next_demand(at(8_100)).unwrap();
         assert_eq!((stopped.stream, stopped.limit), (1, Bitrate::ZERO));
@@ -299,6 +313,24 @@ mod tests {
         let before = kbps(&uplink.bitrates(at(9_100), &track()));
         assert!(before[2] > 0, "{before:?}");
         assert_eq!(kbps(&uplink.bitrates(at(13_000), &track()))[2], 0);
+    }
+
+    // Found in simulation: a layer that ended for more than five seconds never came back.
+    #[test]
+    fn a_layer_of_which_nothing_comes_is_stopped_only_when_it_is_back_and_nobody_wants_it() {
+        let mut uplink = uplink(Structure::Simulcast, 3);
+        uplink.set_watched(at(3_000), 1, Some(1));
+        while uplink.next_demand(at(3_000)).is_some() {}
+        uplink.set_watched(at(4_500), 1, Some(0));
+        assert_eq!(uplink.next_demand(at(20_000)), None);
+        for ms in (20_000..25_000).step_by(100) {
+            uplink.on_packet(at(ms), 0, 0, DataSize::from_bytes(1_000));
+            uplink.on_packet(at(ms), 1, 0, DataSize::from_bytes(5_000));
+            assert_eq!(uplink.next_demand(at(ms)), None, "{ms}");
+        }
+        let stopped = uplink.next_demand(at(25_000)).unwrap();
+        assert_eq!((stopped.stream, stopped.is_watched), (1, false));
+        assert_eq!(kbps(&uplink.bitrates(at(30_000), &track()))[2], 400);
     }
 
     #[test]

@@ -29,6 +29,10 @@ const ROOM_TIME: TimeDelta = TimeDelta::from_secs(1);
 const OVER_TIME: TimeDelta = TimeDelta::from_millis(500);
 /// A choice that exceeds the budget by more than this factor goes down at once.
 const FAR_OVER: f64 = 1.15;
+/// The key frame of a layer that was just chosen fills a queue by itself, which lowers the budget.
+/// For this time only a choice that exceeds it by more than this factor goes down.
+const KEY_FRAME_TIME: TimeDelta = TimeDelta::from_secs(1);
+const KEY_FRAME_OVER: f64 = 1.5;
 /// A path with room for this many times what all took at a fall is another one: what fell returns
 /// at once.
 const OTHER_PATH: f64 = 1.5;
@@ -61,6 +65,8 @@ pub struct Allocator {
     changed: Option<Reason>,
     over_since: Option<Timestamp>,
     room_since: Option<Timestamp>,
+    /// When a choice last went up.
+    rose_at: Option<Timestamp>,
     budget: Bitrate,
     /// What may be relied on for more than is chosen.
     room: Bitrate,
@@ -192,8 +198,11 @@ impl Allocator {
             self.over_since = None;
             return false;
         }
-        let since = *self.over_since.get_or_insert(now);
         self.room_since = None;
+        if self.rose_at.is_some_and(|at| now - at < KEY_FRAME_TIME) {
+            return total > self.budget * KEY_FRAME_OVER;
+        }
+        let since = *self.over_since.get_or_insert(now);
         total > self.budget * FAR_OVER || now - since >= OVER_TIME
     }
 
@@ -274,6 +283,7 @@ impl Allocator {
             };
             if is_above(to, from) {
                 track.falls.on_rise(now, from, to);
+                self.rose_at = Some(now);
             } else if matches!(reason, Reason::OverBudget | Reason::NoRoom) {
                 track.falls.on_fall(now, from, to);
                 track.fell_from = total;

@@ -11,7 +11,7 @@ const RTT_UNKNOWN: TimeDelta = TimeDelta::from_secs(1);
 /// Share of a new interval in the smoothed one, if it is as long as that.
 const INTERVAL_GAIN: f64 = 1.0 / 8.0;
 /// Of less than this, no multiple is a gap.
-const INTERVAL_LEAST: TimeDelta = TimeDelta::from_millis(5);
+pub(crate) const INTERVAL_LEAST: TimeDelta = TimeDelta::from_millis(5);
 /// The longest interval that counts: two seconds, with half of the reports lost.
 const INTERVAL_MAX: TimeDelta = TimeDelta::from_secs(4);
 

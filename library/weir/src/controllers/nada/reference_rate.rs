@@ -44,6 +44,11 @@ impl Input {
     fn rare_by(&self) -> TimeDelta {
         beyond(self.report_interval, DELTA_MAX)
     }
+
+    /// Whether the effect of a rate is known later than the standard's gains are made for.
+    fn is_late(&self, p: &Parameters) -> bool {
+        self.rare_by() > TimeDelta::ZERO || self.rtt > p.tau
+    }
 }
 
 /// `r_ref` and the state that its update needs.
@@ -57,6 +62,8 @@ pub(super) struct ReferenceRate {
     /// Time of the previous update, `t_last`.
     updated: Option<Timestamp>,
     steps: RareSteps,
+    /// When a step of late was last known to be calm, or the path to be full.
+    calmed: Option<Timestamp>,
 }
 
 impl ReferenceRate {
@@ -69,6 +76,7 @@ impl ReferenceRate {
             previous_signal: TimeDelta::ZERO,
             updated: None,
             steps: RareSteps::default(),
+            calmed: None,
         }
     }
 
@@ -92,7 +100,7 @@ impl ReferenceRate {
     pub(super) fn update(&mut self, now: Timestamp, input: &Input, p: &Parameters) -> Reason {
         let most = DELTA_MAX.max(input.report_interval);
         let delta = self.updated.map_or(p.delta, |updated| (now - updated).min(most));
-        self.note_rare(input, p);
+        self.note_late(now, input, p);
         let (rate, reason) = match input.mode {
             Mode::RampUp => (self.ramp_up(input, p), Reason::RampUp),
             Mode::Gradual => self.gradual(delta, input, p),
@@ -108,13 +116,17 @@ impl ReferenceRate {
     fn ramp_up(&self, input: &Input, p: &Parameters) -> Bitrate {
         let feedback_time = input.rtt + p.delta + p.dfilt;
         let gamma = p.gamma_max.min(p.qbound / feedback_time);
-        let rare_by = input.rare_by();
-        if rare_by == TimeDelta::ZERO {
+        if !input.is_late(p) {
             return self.rate.max(input.receive_rate * (1.0 + gamma));
         }
-        // NADA-D14: the queue grows until the next report.
-        let largest = (gamma * (1.0 + rare_by / FIRST_RAMP)).min(p.gamma_max);
-        let most = self.steps.most(self.rate, p.qbound, feedback_time + rare_by, largest);
+        // NADA-D14: the queue grows until the next report. Over a round trip above `TAU`, a rate
+        // grows in the same time as over one of `TAU`: by larger steps, which are rarer.
+        let rare_by = input.rare_by();
+        let slow = (feedback_time / (p.tau + p.delta + p.dfilt)).max(1.0);
+        let largest = gamma * (1.0 + rare_by / FIRST_RAMP) * slow * slow;
+        let largest = largest.min(p.gamma_max);
+        let from = if input.rtt > p.tau { input.receive_rate } else { self.rate };
+        let most = self.steps.most(from, p.qbound, feedback_time + rare_by, largest);
         self.rate.max(most.min(input.receive_rate * (1.0 + largest)))
     }
 
@@ -124,7 +136,7 @@ impl ReferenceRate {
         let signal = input.signal.total();
         let offset = signal - p.xref * (p.prio * (self.limits.max() / self.rate)); // x_offset
         let change = signal - self.previous_signal; // x_diff
-        let tau = p.tau.max(input.report_interval * TAU_INTERVALS);
+        let tau = p.tau.max(input.report_interval * TAU_INTERVALS).max(input.rtt);
         let decrease = p.kappa * (delta / tau) * (offset / tau) + p.kappa * p.eta * (change / tau);
         let rate = (self.rate * (1.0 - decrease)).min(self.draining_rate(input, p));
         if rate < self.rate {
@@ -136,14 +148,18 @@ impl ReferenceRate {
         if rate > proven { (proven, Reason::ApplicationLimited) } else { (rate, Reason::Increase) }
     }
 
-    /// NADA-D14: remembers what arrived on a full path.
-    fn note_rare(&mut self, input: &Input, p: &Parameters) {
+    /// NADA-D14: remembers what arrived on a full path. A step is calm when its effect is known.
+    fn note_late(&mut self, now: Timestamp, input: &Input, p: &Parameters) {
         match input.mode {
-            Mode::RampUp => self.steps.on_calm(self.rate),
+            Mode::RampUp if self.calmed.is_none_or(|at| now - at >= input.rtt) => {
+                self.steps.on_calm(self.rate);
+                self.calmed = Some(now);
+            }
             Mode::Gradual if self.too_long(input, p) > TimeDelta::ZERO => {
                 self.steps.on_full(input.receive_rate);
+                self.calmed = Some(now);
             }
-            Mode::Gradual => {}
+            Mode::RampUp | Mode::Gradual => {}
         }
     }
 
@@ -152,15 +168,14 @@ impl ReferenceRate {
         input.queuing_delay - p.xref * (p.prio * (self.limits.max() / self.rate))
     }
 
-    /// NADA-D14: the rate at which the queue drains to its equilibrium until this is reported,
-    /// if reports are rare. What arrived while there was a queue is what the path carries.
+    /// NADA-D14: the rate at which the queue drains to its equilibrium until this is reported, if
+    /// that is late. What arrived while there was a queue is what the path carries.
     fn draining_rate(&self, input: &Input, p: &Parameters) -> Bitrate {
-        let rare_by = input.rare_by();
         let too_long = self.too_long(input, p);
-        if rare_by == TimeDelta::ZERO || too_long <= TimeDelta::ZERO {
+        if !input.is_late(p) || too_long <= TimeDelta::ZERO {
             return Bitrate::MAX;
         }
-        let feedback_time = input.rtt + DELTA_MAX + p.dfilt + rare_by;
+        let feedback_time = input.rtt + DELTA_MAX + p.dfilt + input.rare_by();
         input.receive_rate * (1.0 - too_long / feedback_time).max(SILENCE_FACTOR)
     }
 
@@ -355,6 +370,17 @@ mod tests {
         let mut rate = ReferenceRate::new(limits(150, 1000, 1500));
         rate.update(Timestamp::from_secs(2), &rare(gradual(315, 1000)), &P);
         assert_eq!(rate.rate(), Bitrate::from_bps(864_865));
+    }
+
+    // NADA-D14: 50 / 1220 * (1220 / 720)^2 = 0.1177, in place of 0.041.
+    #[test]
+    fn over_a_round_trip_of_a_second_the_ramp_up_takes_the_time_of_half_a_second() {
+        let mut rate = ReferenceRate::new(limits(150, 300, 9000));
+        run(&mut rate, &[ramp_up(1_000, 1_000)]);
+        assert_eq!(rate.rate().as_bps() / 1_000, 1_117);
+        let mut rate = ReferenceRate::new(limits(150, 300, 9000));
+        run(&mut rate, &[ramp_up(500, 1_000)]);
+        assert_eq!(rate.rate().as_bps() / 1_000, 1_069, "TAU: as the standard has it");
     }
 
     // NADA-D14: 50 / (100 + 100 + 120 + 1750) after a queue, and then twice as much.

@@ -3,6 +3,7 @@
 //! Implements `qdelay`, which [SCREAM §4.1.2] and [SCREAMV2 §4.2.1.4] take from [RFC6817 §3.4.2]: a
 //! history of one-minute minima, without smoothing. Departs from it in SCREAM-D3 and SCREAMV2-D4.
 
+use crate::controllers::silence::INTERVAL_LEAST;
 use crate::feedback::{ArrivalTimes, FeedbackReport};
 use crate::units::{TimeDelta, Timestamp};
 
@@ -22,19 +23,32 @@ pub(in super::super) const RTT_MAX: TimeDelta = TimeDelta::from_secs(10);
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct SmoothedRtt {
     smoothed: Option<TimeDelta>,
+    /// The same before the newest report, and when that came.
+    before: Option<TimeDelta>,
+    updated: Timestamp,
 }
 
 impl SmoothedRtt {
     /// Takes a sample and returns it, clamped to the valid range.
     pub fn update(&mut self, sample: TimeDelta) -> TimeDelta {
-        self.update_after(sample, TimeDelta::ZERO)
+        self.update_after(Timestamp::ZERO, sample, TimeDelta::ZERO)
     }
 
     /// The same after a time in which there was no acknowledgement. Its round trips would have had
-    /// a sample each.
-    pub fn update_after(&mut self, sample: TimeDelta, wait: TimeDelta) -> TimeDelta {
+    /// a sample each. Of a report in parts, the newest counts.
+    pub fn update_after(
+        &mut self,
+        now: Timestamp,
+        sample: TimeDelta,
+        wait: TimeDelta,
+    ) -> TimeDelta {
         let sample = sample.clamp(RTT_MIN, RTT_MAX);
-        self.smoothed = Some(match self.smoothed {
+        let is_part = wait > TimeDelta::ZERO && now - self.updated < INTERVAL_LEAST;
+        if !is_part {
+            self.before = self.smoothed;
+        }
+        self.updated = now;
+        self.smoothed = Some(match self.before {
             None => sample,
             Some(smoothed) if wait > TimeDelta::ZERO => {
                 let kept = libm::pow(1.0 - RTT_GAIN, 1.0 + wait / smoothed);

@@ -4,6 +4,7 @@
 //! Implements [SCREAMV2 §4.2.1.4].
 
 use super::reference_window::VIRTUAL_RTT;
+use crate::controllers::silence::INTERVAL_LEAST;
 use crate::units::{TimeDelta, Timestamp};
 
 // Parameters [SCREAMV2 §4.2.1.4].
@@ -16,6 +17,8 @@ pub(super) const MARKING_START: f64 = 0.5;
 #[derive(Clone, Debug, Default)]
 pub(super) struct AverageDelay {
     average: TimeDelta,
+    /// The same before the newest report, of which the newest part counts.
+    before: TimeDelta,
     updated: Timestamp,
 }
 
@@ -30,18 +33,23 @@ impl AverageDelay {
         wait: TimeDelta,
         delay: TimeDelta,
     ) -> bool {
-        if now - self.updated < interval {
+        let is_part = wait > TimeDelta::ZERO && now - self.updated < INTERVAL_LEAST;
+        if now - self.updated < interval && !is_part {
             return false;
         }
+        if !is_part {
+            self.before = self.average;
+        }
         self.updated = now;
-        self.average = if delay < self.average {
+        let before = self.before;
+        self.average = if delay < before {
             delay
         } else if wait > TimeDelta::ZERO {
             // SCREAMV2-D9
             let kept = libm::pow(1.0 - QDELAY_AVG_G, 1.0 + wait / VIRTUAL_RTT);
-            self.average + (delay - self.average) * (1.0 - kept)
+            before + (delay - before) * (1.0 - kept)
         } else {
-            self.average + (delay - self.average) * QDELAY_AVG_G
+            before + (delay - before) * QDELAY_AVG_G
         };
         true
     }

@@ -14,7 +14,7 @@
 //!
 //! Implements draft-ietf-ccwg-rfc8298bis-screamv2-01. The reference window is the target bitrate
 //! times the round-trip time; bytes in flight may exceed it. Comments in the source refer to the
-//! deviations as SCREAMV2-D1 to SCREAMV2-D9.
+//! deviations as SCREAMV2-D1 to SCREAMV2-D10.
 
 mod acked_bitrate;
 mod average_delay;
@@ -57,7 +57,7 @@ use media_rate::MediaRate;
 pub use parameters::{LossRule, Parameters};
 use policer::PolicerGuard;
 use reference_window::{
-    ACKED_BITRATE_MARGIN, BETA_LOSS, Conditions, Congestion, ReferenceWindow, VIRTUAL_RTT,
+    ACKED_BITRATE_MARGIN, BETA_LOSS, Conditions, Congestion, LONG_RTT, ReferenceWindow, VIRTUAL_RTT,
 };
 use round_trip_flight::RoundTripFlight;
 use sender_transmission::{pacing_rate, send_window};
@@ -213,7 +213,7 @@ impl ScreamV2 {
 
     fn measure_delay(&mut self, now: Timestamp, newest: &PacketReport) {
         let first = self.rtt.measured().is_none();
-        let sample = self.rtt.update_after(now - newest.send_time, self.wait);
+        let sample = self.rtt.update_after(now, now - newest.send_time, self.wait);
         if first {
             // SCREAMV2-D1: window for the start bitrate at the measured round-trip time.
             let window = self.rate.window_for(self.settings.limits.start(), sample);
@@ -264,10 +264,10 @@ impl ScreamV2 {
         }
     }
 
-    /// SCREAMV2-D9: a packet that left before the last reaction shows nothing about it. Where
-    /// reports are rare, it is often reported only after it.
+    /// SCREAMV2-D9, SCREAMV2-D10: a packet that left before the last reaction shows nothing about
+    /// it. Where reports are rare or late, it is often reported only after it.
     fn is_new_loss(&self, report: &FeedbackReport) -> bool {
-        let Some(reacted) = self.window.reacted().filter(|_| self.wait > TimeDelta::ZERO) else {
+        let Some(reacted) = self.window.reacted().filter(|_| self.is_late()) else {
             return true;
         };
         report.packets.iter().any(|it| it.arrival_time.is_none() && it.send_time > reacted)
@@ -316,14 +316,16 @@ impl ScreamV2 {
     /// Reduces the window, grows it, or both [SCREAMV2 §4.2.2]. Returns the cause of a reduction.
     fn update_window(&mut self, now: Timestamp, ack: &Acknowledgement) -> Option<Congestion> {
         let conditions = self.conditions();
-        let may_react = self.window.may_react(now, self.rtt.value());
-        let congestion = if may_react { self.congestion() } else { None };
+        let is_late = self.is_late();
+        let full = self.congestion();
+        let may_react = self.window.may_react(now, self.rtt.value(), self.path_time());
+        let congestion = full.filter(|_| may_react);
         if let Some(congestion) = congestion {
             self.window.reduce(now, congestion, &conditions);
             self.unanswered = Unanswered::default();
         }
-        let is_rare = self.wait > TimeDelta::ZERO;
-        if congestion.is_some() && is_rare {
+        // Each part of a late report says how far to drain, and none of them to grow.
+        if is_late && full.is_some() {
             self.drain(&conditions);
         } else if self.target < self.max_bitrate() {
             self.steps.on_calm(self.target);
@@ -335,6 +337,19 @@ impl ScreamV2 {
             self.window.limit(most);
         }
         congestion
+    }
+
+    /// Whether the effect of a reaction is known later than usual (SCREAMV2-D9, SCREAMV2-D10).
+    fn is_late(&self) -> bool {
+        self.wait > TimeDelta::ZERO || self.path_time() > LONG_RTT
+    }
+
+    /// The round trip without the queue.
+    fn path_time(&self) -> TimeDelta {
+        // Where reports are rare, the time until one comes is in it.
+        let is_known = self.wait == TimeDelta::ZERO;
+        let path = self.rtt.value() - self.queuing_delay.value();
+        if is_known { path } else { TimeDelta::ZERO }
     }
 
     /// SCREAMV2-D9: lowers the window so far that a queue has drained to where virtual marks begin
@@ -372,6 +387,7 @@ impl ScreamV2 {
         let too_long = self.average_delay.value() - start;
         Conditions {
             rtt: self.rtt.value(),
+            path: self.path_time(),
             wait: self.wait,
             most: self.rate.window_for(most, time),
             drains: (too_long / seen_after).clamp(0.0, DRAIN_MAX),

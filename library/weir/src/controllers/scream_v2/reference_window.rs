@@ -18,6 +18,12 @@ const POST_CONGESTION_DELAY_RTT: f64 = 100.0;
 const MUL_INCREASE_FACTOR: f64 = 0.02;
 /// `VIRTUAL_RTT`: flows with a shorter round trip behave as if they had this one.
 pub(super) const VIRTUAL_RTT: TimeDelta = TimeDelta::from_millis(25);
+/// SCREAMV2-D10: over a longer round trip, rates grow in the same time as over this one, and one
+/// reaction must do until its effect is known.
+pub(super) const LONG_RTT: TimeDelta = TimeDelta::from_millis(300);
+/// SCREAMV2-D10: but by at most this share of the window in a round trip, if that is more than the
+/// draft's growth.
+const LONG_STEP_MAX: f64 = 0.1;
 // Parameters of [SCREAMV2 §4.2.2.1] and [SCREAMV2 §4.2.2.2] that the draft does not name.
 /// Minimum strength, at the inflection point.
 const INFLECTION_SCALE_MIN: f64 = 0.1;
@@ -69,6 +75,8 @@ impl Congestion {
 pub(super) struct Conditions {
     /// Smoothed round-trip time, `s_rtt`.
     pub rtt: TimeDelta,
+    /// The same without the queue.
+    pub path: TimeDelta,
     /// How much longer than usual the next report takes, where reports are rare (SCREAMV2-D9).
     pub wait: TimeDelta,
     /// The largest window then, in bytes, and the part of it that a queue takes to drain.
@@ -90,6 +98,16 @@ impl Conditions {
     /// `max(VIRTUAL_RTT, s_rtt)`.
     fn long_rtt(&self) -> TimeDelta {
         self.rtt.max(VIRTUAL_RTT)
+    }
+
+    /// How many times as long as usual the round trip is (SCREAMV2-D10).
+    fn long(&self) -> f64 {
+        (self.path / LONG_RTT).max(1.0)
+    }
+
+    /// Whether one reaction must do until its effect is known (SCREAMV2-D9, SCREAMV2-D10).
+    fn is_late(&self) -> bool {
+        self.wait > TimeDelta::ZERO || self.path > LONG_RTT
     }
 
     /// The time from a change of the window until a report tells its effect.
@@ -128,8 +146,9 @@ impl ReferenceWindow {
     }
 
     /// Whether enough time has passed since the last reaction [SCREAMV2 §4.2.1].
-    pub fn may_react(&self, now: Timestamp, rtt: TimeDelta) -> bool {
-        self.reacted.is_none_or(|reacted| now - reacted >= rtt.min(VIRTUAL_RTT))
+    pub fn may_react(&self, now: Timestamp, rtt: TimeDelta, path: TimeDelta) -> bool {
+        let least = if path > LONG_RTT { rtt } else { rtt.min(VIRTUAL_RTT) };
+        self.reacted.is_none_or(|reacted| now - reacted >= least)
     }
 
     /// Records loss or marks, even without a reaction. Growth restarts slowly.
@@ -157,8 +176,7 @@ impl ReferenceWindow {
                 }
                 1.0 - backoff
             }
-            // SCREAMV2-D9: one reaction must do until the next report.
-            Congestion::VirtualMark(_) if at.wait > TimeDelta::ZERO => 1.0 - at.drains,
+            Congestion::VirtualMark(_) if at.is_late() => 1.0 - at.drains,
             Congestion::VirtualMark(alpha) => 1.0 - self.backoff(alpha, at),
         };
         self.size = (self.size * factor).max(self.p.min_ref_wnd);
@@ -168,7 +186,8 @@ impl ReferenceWindow {
     /// Reduction by half of `alpha` per round trip, divided among its reactions.
     fn backoff(&self, alpha: f64, at: &Conditions) -> f64 {
         let undershoot = if at.target_is_low { BACKOFF_SCALE_LOW_TARGET_RATE } else { 1.0 };
-        let reactions = (at.feedback_time() / VIRTUAL_RTT.max(at.wait)).max(1.0);
+        let usual = (at.feedback_time() / VIRTUAL_RTT.max(at.wait)).max(1.0);
+        let reactions = if at.path > LONG_RTT { 1.0 } else { usual };
         alpha / 2.0 / reactions * undershoot
     }
 
@@ -185,6 +204,9 @@ impl ReferenceWindow {
         increment *= at.jitter_scale.max(JITTER_SCALE_MIN);
         let multiplicative = MUL_INCREASE_FACTOR * self.size / self.p.mss;
         increment *= 1.0 + multiplicative * self.post_congestion_scale(now, at) * scale;
+        // SCREAMV2-D10: the rate is the window over the round trip.
+        let most = newly_acked.as_bytes() as f64 * LONG_STEP_MAX;
+        increment = (increment * at.long() * at.long()).min(increment.max(most));
         let limit = self.p.mss + at.max_in_flight.as_bytes() as f64 * self.p.head_room;
         if at.wait > TimeDelta::ZERO {
             // SCREAMV2-D9: as many round trips have passed, but their effect is known only now.
@@ -247,6 +269,7 @@ mod tests {
 
     const CALM: Conditions = Conditions {
         rtt: TimeDelta::from_millis(100),
+        path: TimeDelta::from_millis(100),
         wait: TimeDelta::ZERO,
         most: f64::MAX,
         drains: 0.0,
@@ -335,11 +358,33 @@ mod tests {
     #[test]
     fn a_reaction_is_possible_again_after_25_ms_or_a_round_trip() {
         let window = window(10_000.0);
-        let may = |millis, rtt| window.may_react(at(millis), TimeDelta::from_millis(rtt));
+        let may = |millis, rtt| {
+            let rtt = TimeDelta::from_millis(rtt);
+            window.may_react(at(millis), rtt, rtt)
+        };
         assert_eq!(
             [may(24, 100), may(25, 100), may(9, 10), may(10, 10)],
             [false, true, false, true]
         );
+    }
+
+    // SCREAMV2-D10
+    #[test]
+    fn over_a_long_round_trip_a_window_grows_by_more_and_reacts_once_in_a_round_trip() {
+        let long = TimeDelta::from_millis(600);
+        let long = Conditions { rtt: long, path: long, drains: 0.2, ..QUEUED };
+        // A tenth of what was acknowledged is less than the draft's 120 bytes.
+        assert_eq!(growth(1.0, None, &long), 120.0);
+        let mut large = window(100_000.0);
+        large.grow(at(20_000), DataSize::from_bytes(1_000), &long);
+        // 30 bytes by the draft, four times as many by the round trip, and at most 100.
+        assert_eq!(large.size, 100_100.0);
+        assert_eq!(reduced(10_000.0, Congestion::VirtualMark(1.0), &long), 8_000.0);
+        let may = |ms| window(10_000.0).may_react(at(ms), long.rtt, long.path);
+        assert_eq!([may(599), may(600)], [false, true]);
+        // A long queue is no long path.
+        let queued = Conditions { path: TimeDelta::from_millis(100), ..long };
+        assert_eq!(growth(1.0, None, &queued), 120.0);
     }
 
     // [SCREAMV2 §4.2.2.1]

@@ -96,7 +96,8 @@ impl Sluice {
         let received = counts.losses.received + counts.losses.recovered;
         let lost = counts.losses.lost.saturating_sub(counts.cut);
         let losses = LossCounts { lost, ..counts.losses };
-        self.losses.on_report(losses, stands, self.queue.is_at_top());
+        let passed = self.last_report.map_or(TimeDelta::ZERO, |last| elapsed(last, now));
+        self.losses.on_report(passed, losses, stands, self.queue.is_at_top());
         // Marks count only if the sender uses ECN.
         let marked = match self.settings.ecn {
             EcnMode::Off => 0,
