@@ -8,7 +8,6 @@ mod shim;
 
 use std::sync::Arc;
 
-use noq_proto::TransportConfig;
 use noq_proto::congestion::{Bbr3Config, ControllerFactory, CubicConfig, NewRenoConfig};
 use weir::{Algorithm, Bitrate, RateLimits, TimeDelta};
 use weir_noq::RealTime;
@@ -35,7 +34,7 @@ fn main() {
     println!("{}", cases::HEAD);
     for case in cases::cases() {
         for (name, factory) in factories() {
-            let mut transport = TransportConfig::default();
+            let mut transport = shim::transport();
             transport.congestion_controller_factory(factory);
             let mut host = pair::Pair::new(transport, 7);
             let (length, from) = (TimeDelta::from_secs(40), TimeDelta::from_secs(10));

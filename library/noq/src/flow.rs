@@ -97,6 +97,13 @@ impl Controller for Flow {
         }
     }
 
+    /// noq has these by a patch, see `arena/noq-receive-ts`.
+    #[cfg(noq_receive_timestamps)]
+    fn on_receive_timestamp(&mut self, pn: u64, timestamp: std::time::Duration) {
+        let arrival = Timestamp::ZERO + TimeDelta::from(timestamp);
+        self.control.host().congestion.on_receive_time(PacketName::Number(pn, None), arrival);
+    }
+
     fn on_mtu_update(&mut self, new_mtu: u16) {
         self.control.host().congestion.on_mtu(DataSize::from_bytes(new_mtu.into()));
     }

@@ -202,7 +202,8 @@ fn configs(transport: TransportConfig) -> (ServerConfig, ClientConfig) {
     let mut roots = RootCertStore::empty();
     roots.add(certificate.clone()).expect("a certificate");
     let key = PrivateKeyDer::Pkcs8(key.serialize_der().into());
-    let server = ServerConfig::with_single_cert(vec![certificate], key).expect("a key pair");
+    let mut server = ServerConfig::with_single_cert(vec![certificate], key).expect("a key pair");
+    server.transport_config(Arc::new(shim::transport()));
     let mut client = ClientConfig::with_root_certificates(Arc::new(roots)).expect("roots");
     client.transport_config(Arc::new(transport));
     (server, client)

@@ -9,7 +9,7 @@ use bytes::BytesMut;
 pub use noq_proto as proto;
 use noq_proto::{
     Connection, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, FourTuple, PathId,
-    ServerConfig, Transmit,
+    ServerConfig, Transmit, TransportConfig,
 };
 use weir::Bitrate;
 
@@ -18,6 +18,15 @@ const BATCH: NonZeroUsize = NonZeroUsize::new(10).unwrap();
 
 pub fn endpoint(config: EndpointConfig, server: Option<ServerConfig>) -> Endpoint {
     Endpoint::new(Arc::new(config), server.map(Arc::new), true)
+}
+
+/// A transport that asks for receive timestamps where noq has them, see `arena/noq-receive-ts`.
+pub fn transport() -> TransportConfig {
+    #[cfg_attr(not(noq_receive_timestamps), expect(unused_mut))]
+    let mut transport = TransportConfig::default();
+    #[cfg(noq_receive_timestamps)]
+    transport.max_receive_timestamps_per_ack(Some(32_u32.into()));
+    transport
 }
 
 pub fn handle(

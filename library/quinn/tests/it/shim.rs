@@ -8,6 +8,7 @@ use bytes::BytesMut;
 pub use quinn_proto as proto;
 use quinn_proto::{
     Connection, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, ServerConfig, Transmit,
+    TransportConfig,
 };
 use weir::Bitrate;
 
@@ -16,6 +17,10 @@ const BATCH: usize = 10;
 
 pub fn endpoint(config: EndpointConfig, server: Option<ServerConfig>) -> Endpoint {
     Endpoint::new(Arc::new(config), server.map(Arc::new), true, None)
+}
+
+pub fn transport() -> TransportConfig {
+    TransportConfig::default()
 }
 
 pub fn handle(
