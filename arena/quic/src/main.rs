@@ -6,6 +6,8 @@
 //! call are an address and a certificate. Nothing is added to the stacks: no repeats of our own, no
 //! probes, no frame that is left out.
 
+#![allow(clippy::duplicate_mod, reason = "sender and receiver are there once for each stack")]
+
 mod description;
 mod groups;
 mod noq;

@@ -52,8 +52,8 @@ impl SourceConfig {
     }
 }
 
-/// The rate of an encoder with moq's policy: a part of the estimate; falls at once, climbs by 25 % a
-/// second, ignores moves below 5 %, and follows 150 ms late.
+/// The rate of an encoder with moq's policy: a part of the estimate. It falls at once, climbs by
+/// 25 % a second, ignores moves below 5 %, and follows 150 ms late.
 #[derive(Clone, Copy, Debug)]
 pub struct EncoderRate {
     max: Bitrate,

@@ -118,6 +118,25 @@ fn an_installed_stack_sends_a_call_and_a_second_run_finds_it_done() {
     assert_eq!(String::from_utf8(again.stdout).unwrap(), text);
 }
 
+#[test]
+fn a_stack_at_both_ends_of_a_call_tells_of_the_frames_there() {
+    if !has("noq-weir") {
+        return;
+    }
+    let (_folder, scenario, out) = short();
+    let words = ["call", &scenario, "--stack", "noq-weir", "--quality", "--attempts", "1"];
+    let made = weir(&[&words[..], &["--out", &out]].concat());
+    if needs_root(&made) {
+        return;
+    }
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let record = fs::read_to_string(only(&only(Path::new(&out))).join("call.json")).unwrap();
+    assert_eq!(record.matches("\"program\": \"noq ").count(), 2, "{record}");
+    // Each frame that was shown has the time at which the camera had it.
+    let frames = only(&only(Path::new(&out))).join("frames.csv");
+    assert!(fs::read_to_string(frames).unwrap().lines().count() > 10);
+}
+
 /// At once, or after its camera is open; it may also say what is no message.
 #[test]
 fn a_driver_that_ends_or_babbles_is_a_red_cell_with_what_it_said() {
