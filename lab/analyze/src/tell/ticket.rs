@@ -38,9 +38,18 @@ pub(crate) fn ticket(found: &[Found], duration_s: f64, zero_ms: Option<f64>) -> 
         (Some(from), _) => format!(" at {from}"),
         _ => format!(" from {:.0} to {:.0} s", shown.from_s, shown.to_s),
     };
+    let worst = if is_worst_of_several(shown) { ", the worst" } else { "" };
     let near = found.iter().find(|it| explains(it, shown));
     let of_cause = near.or_else(|| found.iter().find(|it| may_explain(it, shown))).unwrap_or(shown);
-    format!("{begin}, {what}{when}. {} {}", reason(of_cause), advice(of_cause))
+    format!("{begin}, {what}{worst}{when}. {} {}", reason(of_cause), advice(of_cause))
+}
+
+/// Whether it counts over the whole call, but has the time of its worst part.
+fn is_worst_of_several(found: &Found) -> bool {
+    matches!(
+        &found.evidence,
+        Evidence::Freeze { worst, all: Some(all) } if (1..all.count).contains(&worst.count)
+    )
 }
 
 /// Whether it is a cause in the same direction, and at the same time, as what was noticed.
@@ -347,6 +356,10 @@ mod tests {
         let short = Evidence::Freeze { worst: Times::default(), all };
         let text = ticket(&[of((11.0, 12.0), short)], 16.0, None);
         assert!(text.contains("stood still once (less than a second in all)"), "{text}");
+        let worst = Times { count: 1, seconds: 0.4 };
+        let frozen = Evidence::Freeze { worst, all: Some(Times { count: 8, seconds: 3.2 }) };
+        let text = ticket(&[of((29.0, 30.0), frozen)], 59.0, None);
+        assert!(text.contains("8 times (3 s in all), the worst from 29 to 30 s."), "{text}");
     }
 
     #[test]
