@@ -67,7 +67,7 @@ pub use tell::record::{open_loop_records, record};
 pub use tell::table::{ConnectionRow, StreamRow};
 
 /// Reads a dump from a regular file, or from the standard input (`-`). Its content tells its
-/// format; gzip is unpacked.
+/// format; gzip, bzip2, xz, zstd and zip are unpacked.
 ///
 /// # Errors
 /// If the file cannot be opened, is a folder, pipe or device, has an unknown format, or holds no

@@ -361,8 +361,9 @@ fn text_of(name: &str, dump: &Dump, network: &NetworkEstimate, sender: &[&str]) 
     let mut lines = Vec::new();
     lines.push(format!("title = {}", quoted(&format!("The network that {name} met"))));
     lines.push(format!("source = {}", quoted(&format!("weir analyze {name}, a {}", dump.format))));
-    let about = "Estimated from a call that was made elsewhere. The comments say what was tested \
-        and how far it may be off. Up is from the browser that reported.";
+    let about = "Estimated from a call that was made elsewhere. Comments in the file that \
+        --scenario writes say what was tested and how far it may be off. Up is from the browser \
+        that reported.";
     lines.push(format!("description = {}", quoted(about)));
     lines.push(format!("duration = \"{}ms\"", milliseconds(network.duration_s)));
     if dump.format != Format::Capture {

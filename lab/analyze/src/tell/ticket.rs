@@ -13,8 +13,8 @@ pub(crate) fn ticket(found: &[Found], duration_s: f64, zero_ms: Option<f64>) -> 
     let effect = found.iter().find(|it| noticed(it).is_some());
     let effect = effect.or_else(|| found.iter().find(|it| disturbs_others(it)));
     let begin = match zero_ms.and_then(date_and_clock) {
-        Some(begin) => format!("In the call of {begin} ({})", length(duration_s)),
-        None => format!("In this call ({})", length(duration_s)),
+        Some(begin) => format!("In the call of {begin}{}", length(duration_s)),
+        None => format!("In this call{}", length(duration_s)),
     };
     let Some(shown) = effect.or(cause) else {
         return format!(
@@ -26,6 +26,10 @@ pub(crate) fn ticket(found: &[Found], duration_s: f64, zero_ms: Option<f64>) -> 
     let what = match noticed(shown) {
         Some(what) => what,
         None if disturbs_others(shown) => "the others saw and heard you badly".into(),
+        // The call itself may have been good.
+        None if matches!(shown.evidence, Evidence::ServerError(_)) => {
+            "a server that helps to connect calls could not be used".into()
+        }
         None => "the call was not at its best".into(),
     };
     let when = match (at(shown.from_s, zero_ms), at(shown.to_s, zero_ms)) {
@@ -34,14 +38,32 @@ pub(crate) fn ticket(found: &[Found], duration_s: f64, zero_ms: Option<f64>) -> 
         (Some(from), _) => format!(" at {from}"),
         _ => format!(" from {:.0} to {:.0} s", shown.from_s, shown.to_s),
     };
-    let of_cause = found.iter().find(|it| explains(it, shown)).or(cause).unwrap_or(shown);
-    format!("{begin}, {what}{when}. {} {}", reason(of_cause), advice(of_cause))
+    let worst = if is_worst_of_several(shown) { ", the worst" } else { "" };
+    let near = found.iter().find(|it| explains(it, shown));
+    let of_cause = near.or_else(|| found.iter().find(|it| may_explain(it, shown))).unwrap_or(shown);
+    format!("{begin}, {what}{worst}{when}. {} {}", reason(of_cause), advice(of_cause))
+}
+
+/// Whether it counts over the whole call, but has the time of its worst part.
+fn is_worst_of_several(found: &Found) -> bool {
+    matches!(
+        &found.evidence,
+        Evidence::Freeze { worst, all: Some(all) } if (1..all.count).contains(&worst.count)
+    )
 }
 
 /// Whether it is a cause in the same direction, and at the same time, as what was noticed.
 fn explains(found: &Found, effect: &Found) -> bool {
     let is_then = found.from_s < effect.to_s && effect.from_s < found.to_s;
     is_cause(found) && is_then && is_sent(found) == is_sent(effect)
+}
+
+/// Whether it is a cause that may reach what was noticed, although the time or the direction is
+/// another. What this end gives to send does not disturb what it receives.
+fn may_explain(found: &Found, effect: &Found) -> bool {
+    let is_of_sender = matches!(found.part(), Part::Application | Part::Controller | Part::Encoder);
+    let is_received = is_sent(effect) == Some(false);
+    is_cause(found) && !(is_received && is_of_sender && is_sent(found) == Some(true))
 }
 
 /// Whether it is of what was sent; `None` if it has no direction.
@@ -70,11 +92,12 @@ fn is_cause(found: &Found) -> bool {
     )
 }
 
-/// `45 s`, `12 min`.
+/// ` (45 s)`, ` (12 min)`. Empty if only an instant is known, as of a call that never began.
 fn length(seconds: f64) -> String {
     match seconds {
-        short if short < 120.0 => format!("{short:.0} s"),
-        long => format!("{:.0} min", long / 60.0),
+        instant if instant < 0.5 => String::new(),
+        short if short < 120.0 => format!(" ({short:.0} s)"),
+        long => format!(" ({:.0} min)", long / 60.0),
     }
 }
 
@@ -93,7 +116,11 @@ fn noticed(found: &Found) -> Option<String> {
         }
         Evidence::Freeze { worst, all } => {
             let all = all.unwrap_or(*worst);
-            let count = if all.count == 1 { "once".into() } else { format!("{} times", all.count) };
+            let count = match all.count {
+                1 => "once".into(),
+                2 => "twice".into(),
+                more => format!("{more} times"),
+            };
             let time = match all.seconds {
                 short if short < 1.0 => "less than a second".into(),
                 long => format!("{long:.0} s"),
@@ -169,8 +196,25 @@ fn reason(found: &Found) -> String {
         Evidence::Source(Source::Few { .. } | Source::Deactivated) => {
             "The camera gave too few pictures.".into()
         }
+        Evidence::Source(Source::Little { .. } | Source::Easy { .. }) => {
+            "The app had little video to send: the camera may be off or covered.".into()
+        }
+        Evidence::Stall { .. } | Evidence::StoodStill { .. } => {
+            "The network between both sides stood still.".into()
+        }
+        Evidence::Delay { rtt_ms: Some(rtt_ms), .. } => {
+            format!("The way to the other side and back took {rtt_ms:.0} ms.")
+        }
         Evidence::FarLoss { .. } => {
             "What the other side sent was damaged before it came here.".into()
+        }
+        Evidence::ServerError(_) => "It did not answer, or its name was not found.".into(),
+        Evidence::NotEncoded { .. } => {
+            "The camera gave pictures, but the browser made no video of them.".into()
+        }
+        Evidence::OneWay { nothing_sent: true, .. } => "No sound was sent from here.".into(),
+        Evidence::OneWay { nothing_sent: false, .. } => {
+            "The other side sends no sound, or something on the way stops it.".into()
         }
         _ => match found.part() {
             Part::Connection => "The connection itself was disturbed.",
@@ -213,8 +257,21 @@ fn advice(found: &Found) -> &'static str {
         Evidence::NeverConnected(_) | Evidence::NoTurnServer { .. } => {
             "Please try without a VPN or on a mobile network; an administrator can allow the app."
         }
-        Evidence::NotSent | Evidence::SilentSource => {
+        Evidence::NotSent
+        | Evidence::SilentSource
+        | Evidence::OneWay { nothing_sent: true, .. } => {
             "Please switch it on in the call, and choose the right device in the settings."
+        }
+        Evidence::OneWay { nothing_sent: false, .. } => {
+            "Please try without a VPN or on another network, and ask the other side whether it is \
+             muted."
+        }
+        Evidence::ServerError(_) => {
+            "Please tell us. If calls fail, try without a VPN or on another network."
+        }
+        Evidence::NotEncoded { .. } => "Please restart the browser; if it comes back, tell us.",
+        Evidence::Source(Source::Little { .. } | Source::Easy { .. }) => {
+            "Please look whether the camera is on; if it is, load the page again."
         }
         Evidence::Hole { was_asleep: true, .. } => "Please keep the device awake in a call.",
         Evidence::PathChange(_) => "Please stay on one network, the better one of the two.",
@@ -236,10 +293,15 @@ fn advice(found: &Found) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::found::{FullPath, Subject, Times};
+    use crate::found::{FullPath, ServerError, StreamId, Subject, Times};
 
     fn of(span: (f64, f64), evidence: Evidence) -> Found {
         Found::new(Subject::Connection("6-1".into()), span, evidence)
+    }
+
+    fn video(way: StreamDirection) -> Subject {
+        let connection = "6-1".into();
+        Subject::Stream(StreamId { connection, way, is_audio: false, ssrc: 1, rid: None })
     }
 
     #[test]
@@ -258,11 +320,26 @@ mod tests {
         let found = [of((5.0, 13.0), Evidence::Capacity(full)), of((6.0, 11.0), frozen)];
         assert_eq!(
             ticket(&found, 17.0, Some(1_795_408_367_346.0)),
-            "In the call of 2026-11-23 04:32:47 UTC (17 s), the picture stood still 2 times (5 s \
-             in all) between 04:32:53 and 04:32:58. The internet connection was full: for \
+            "In the call of 2026-11-23 04:32:47 UTC (17 s), the picture stood still twice (5 s in \
+             all) between 04:32:53 and 04:32:58. The internet connection was full: for \
              receiving it had 0.4 Mbit/s. Please pause downloads and films, and use a cable or \
              come closer to the router."
         );
+    }
+
+    #[test]
+    fn what_this_end_gave_to_send_does_not_explain_what_it_received() {
+        let source = Source::Little { rate_bps: None, estimate_bps: None };
+        let all = Some(Times { count: 1, seconds: 0.4 });
+        let frozen = Evidence::Freeze { worst: Times::default(), all };
+        let found = [
+            Found::new(video(StreamDirection::Sent), (6.0, 12.0), Evidence::Source(source)),
+            Found::new(video(StreamDirection::Received), (11.0, 12.0), frozen),
+        ];
+        let text = ticket(&found, 16.0, None);
+        assert!(text.contains("stood still once"), "{text}");
+        assert!(text.contains("Nothing in the network explains it."), "{text}");
+        assert!(!text.contains("camera"), "{text}");
     }
 
     #[test]
@@ -282,6 +359,10 @@ mod tests {
         let short = Evidence::Freeze { worst: Times::default(), all };
         let text = ticket(&[of((11.0, 12.0), short)], 16.0, None);
         assert!(text.contains("stood still once (less than a second in all)"), "{text}");
+        let worst = Times { count: 1, seconds: 0.4 };
+        let frozen = Evidence::Freeze { worst, all: Some(Times { count: 8, seconds: 3.2 }) };
+        let text = ticket(&[of((29.0, 30.0), frozen)], 59.0, None);
+        assert!(text.contains("8 times (3 s in all), the worst from 29 to 30 s."), "{text}");
     }
 
     #[test]
@@ -298,8 +379,57 @@ mod tests {
     }
 
     #[test]
+    fn a_ticket_blames_nobody_beyond_the_evidence() {
+        let server = ServerError { url: String::new(), code: None, text: String::new() };
+        for (evidence, what, reason, advice) in [
+            (
+                Evidence::ServerError(server),
+                "a server that helps to connect calls could not be used",
+                "It did not answer, or its name was not found.",
+                "Please tell us.",
+            ),
+            (
+                Evidence::Delay { rtt_ms: Some(412.3), base_ms: None },
+                "the call was not at its best",
+                "The way to the other side and back took 412 ms.",
+                "Please use a cable",
+            ),
+            (
+                Evidence::Source(Source::Little { rate_bps: None, estimate_bps: None }),
+                "the call was not at its best",
+                "The app had little video to send: the camera may be off or covered.",
+                "Please look whether the camera is on",
+            ),
+            (
+                Evidence::NotEncoded { source_rate: Some(30.0) },
+                "the others did not see you",
+                "The camera gave pictures, but the browser made no video of them.",
+                "Please restart the browser",
+            ),
+            (
+                Evidence::OneWay { nothing_sent: true, is_begin: false },
+                "the other side could not hear you",
+                "No sound was sent from here.",
+                "Please switch it on in the call",
+            ),
+            (
+                Evidence::OneWay { nothing_sent: false, is_begin: false },
+                "you could not hear the other side",
+                "The other side sends no sound, or something on the way stops it.",
+                "ask the other side whether it is muted",
+            ),
+        ] {
+            let text = ticket(&[of((0.0, 20.0), evidence)], 20.0, None);
+            assert!(text.starts_with(&format!("In this call (20 s), {what}")), "{text}");
+            assert!(text.contains(reason) && text.contains(advice), "{text}");
+        }
+    }
+
+    #[test]
     fn a_call_without_findings_asks_what_was_bad() {
         let text = ticket(&[], 600.0, None);
         assert!(text.starts_with("In this call (10 min), nothing was found"), "{text}");
+        let text = ticket(&[], 0.0, None);
+        assert!(text.starts_with("In this call, nothing was found"), "{text}");
     }
 }

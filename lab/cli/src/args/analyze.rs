@@ -12,12 +12,14 @@ use crate::unavailable::LocalEnd;
 /// `weir analyze`
 #[derive(ClapArgs)]
 #[command(after_help = "\
-The content tells the format; gzip is unpacked:
+The content tells the format; gzip, bzip2, xz, zstd and zip are unpacked:
 
   webrtc-internals dump   chrome://webrtc-internals, \"Create a WebRTC-Internals dump\"
   rtcstats dump           the other button of the same page, rtcstats-js, @jitsi/rtcstats
+  getStats                what a page's getStats returned, as JSON, again and again or once
   RTC event log           what Chromium writes with --webrtc-event-logging=DIR
-  pcap, pcapng            packets with RTP, at one end of the call; --keys opens its SRTCP
+  pcap, pcapng, snoop     packets with RTP, at one end of the call; --keys opens its SRTCP
+  rtpdump, Janus' .mjr    recordings of one stream
   qlog                    JSON records (JSON-SEQ, .sqlog) of a QUIC stack
 
 Examples:
