@@ -12,13 +12,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use serde::Deserializer;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use super::object::{self, Within};
 use super::series::Samples;
 use super::table::{MAX_COLUMNS, Table};
-use super::{Content, MAX_JSON, Options, Result, TraceError};
+use super::{Content, MAX_JSON, Options, Result, TraceError, quoted};
 
 /// Most objects within one another whose keys are columns.
 const MAX_DEPTH: usize = 8;
@@ -32,11 +32,23 @@ pub(super) fn read(text: &str, options: &Options) -> Result<(Samples, Content)> 
     let mut columns = Columns::default();
     each_row(text, &place, &mut columns)?;
     if columns.list.is_empty() {
-        return Err(TraceError::of_file("the list is empty"));
+        return Err(TraceError::of_file(&empty(text)));
     }
     let mut rows = Rows { table: Table::new(&columns.list, 0, options)?, header: columns.list };
     each_row(text, &place, &mut rows)?;
     rows.table.finish()
+}
+
+/// Why there are no rows: a test of iperf3 that failed says so beside its empty list.
+fn empty(text: &str) -> String {
+    #[derive(Deserialize)]
+    struct Failed {
+        error: String,
+    }
+    match serde_json::from_str::<Failed>(text) {
+        Ok(Failed { error }) => format!("the list is empty, and its error is {}", quoted(&error)),
+        Err(_) => "the list is empty".to_owned(),
+    }
 }
 
 /// Where the rows are.

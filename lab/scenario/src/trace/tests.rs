@@ -216,7 +216,7 @@ fn g_nettrack_s_columns_give_each_way_in_kbit_s_and_the_snr() {
     };
     assert_eq!(shown(GNETTRACK, &rsrp).unwrap().0.last(), Some(&(3_000, -93.0)));
     let rate = Options { column: named("DL_bitrate"), ..Options::new(Want::Decibels) };
-    let message = "line 1: decibels are wanted, and the values are rates";
+    let message = "line 1: decibels are wanted, and the values are rates (for capacity)";
     assert_eq!(shown(GNETTRACK, &rate), refused(message));
     let late = GNETTRACK.replace("2020.01.03_00.00.01", "2020.01.03_00.01.01");
     let message = "line 5: 62 s after the line before; choose a part by where, from and to";
@@ -312,6 +312,10 @@ fn a_list_of_objects_is_a_table() {
     assert_eq!(shown(rows, &options), ok(&[(0, 2500.0), (2_000, 3000.0)], 3_000));
     let cases = [
         ("[]", "the list is empty"),
+        (
+            r#"{"start":{},"intervals":[],"error":"unable to connect: Connection refused"}"#,
+            "the list is empty, and its error is 'unable to connect: Connection refused'",
+        ),
         ("[true]", "line 1: invalid type: boolean `true`, expected an object, a row of a table"),
         ("[1]", "time = \"Timestamp\"; it has '1'"),
         ("[{\"a\":1}]", "time = \"Timestamp\"; it has 'a'"),

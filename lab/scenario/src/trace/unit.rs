@@ -95,10 +95,10 @@ impl Unit {
             return Ok(self);
         }
         let found = match self {
-            Self::Rate(_) => "rates",
-            Self::Decibels => "decibels",
-            Self::Time(_) => "times",
-            Self::Share(_) => "shares",
+            Self::Rate(_) => "rates (for capacity)",
+            Self::Decibels => "decibels (for sinr)",
+            Self::Time(_) => "times (for delay or jitter)",
+            Self::Share(_) => "shares (for loss)",
         };
         Err(TraceError::of_file(&format!("{wanted} wanted, and the values are {found}")))
     }
