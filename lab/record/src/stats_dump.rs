@@ -54,7 +54,8 @@ struct Counted {
     received: u64,
     sent_packets: u64,
     lost_packets: u64,
-    frames: u64,
+    /// Frames that were shown; `None` of a receiver that plays none.
+    frames: Option<u64>,
     freezes: u64,
     frozen_s: f64,
     target_bps: Option<u64>,
@@ -164,7 +165,7 @@ impl Counted {
             received: 0,
             sent_packets: 0,
             lost_packets: 0,
-            frames: 0,
+            frames: None,
             freezes: 0,
             frozen_s: 0.0,
             target_bps: None,
@@ -179,7 +180,7 @@ impl Counted {
         self.sent_packets += row.sent_packets;
         self.lost_packets += row.lost_packets;
         if let Some(video) = &row.video {
-            self.frames += video.frames;
+            *self.frames.get_or_insert(0) += video.frames;
             self.freezes += video.freezes;
             self.frozen_s += video.frozen.as_secs_f64();
         }
@@ -249,5 +250,17 @@ mod tests {
         assert!(lines[2].contains("\"simulated\":true"));
         let reports = lines.iter().filter(|line| line.starts_with("[\"getStats\"")).count();
         assert_eq!(reports as f64, scenario.duration.as_secs_f64() + 1.0);
+    }
+
+    #[test]
+    fn a_receiver_that_plays_nothing_counts_no_frames() {
+        let text = "title = \"t\"\nsource = \"s\"\ndescription = \"d\"\nduration = \"2s\"\n\
+                    [network.down]\ncapacity = \"2Mbps\"\n\
+                    [media]\nsource = { kind = \"filler\", fps = 15 }\n\
+                    [[flow]]\ndirection = \"down\"\n";
+        let scenario = weir_scenario::parse("t", text, None).unwrap();
+        let gcc = LabController::from(LabAlgorithm::Gcc);
+        let dump = stats_dump(&scenario, &gcc, 1, &AtomicBool::new(false)).unwrap();
+        assert!(dump.contains("\"framesDecoded\":null") && !dump.contains("framesDecoded\":0"));
     }
 }

@@ -30,7 +30,7 @@ const CHANCE: f64 = 2.5;
 
 /// Standard deviations by which a part must lose more than the rest, where all of it loses little:
 /// one of many parts is always the worst.
-const WORST: f64 = 5.0;
+const WORST: f64 = 6.5;
 
 /// What limited a stream for a while, with the samples that it rests on.
 #[derive(Clone, Debug, PartialEq)]

@@ -216,7 +216,7 @@ impl Reader<'_> {
                 continue;
             }
             let mut within = stream.samples.clone();
-            within.retain(|it| found.from_s < it.end_s && it.start_s < found.to_s);
+            within.retain(|it| (found.from_s..found.to_s).contains(&it.middle_s()));
             let Some(loss) = losses::of(&within) else { continue };
             let count = if loss >= LOSS { &mut losers } else { &mut others };
             count[usize::from(stream.id.is_audio)] += 1;

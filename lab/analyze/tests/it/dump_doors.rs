@@ -81,10 +81,10 @@ fn what_get_stats_returned_is_read_in_any_wrapper() {
     }
 }
 
-/// The reports of a lossy call, each member `timestamp` changed.
-fn stamped(stamp: impl Fn(f64) -> Option<Value>) -> String {
+/// The reports of a call, each member `timestamp` changed.
+fn stamped(call: &[Second], stamp: impl Fn(f64) -> Option<Value>) -> String {
     let mut lines = String::new();
-    for mut report in reports(&lossy()) {
+    for mut report in reports(call) {
         for object in report.values_mut() {
             let object = object.as_object_mut().unwrap();
             let ms = object.remove("timestamp").and_then(|it| it.as_f64()).unwrap();
@@ -105,8 +105,23 @@ fn times_of_reports_have_any_unit_or_are_missing() {
         |_| None,
     ];
     for (unit, stamp) in units.into_iter().enumerate() {
-        let verdict = verdict(stamped(stamp).into_bytes());
+        let verdict = verdict(stamped(&lossy(), stamp).into_bytes());
         assert!(verdict.starts_with(WORDS), "unit {unit}: {verdict}");
+    }
+}
+
+#[test]
+fn a_burst_has_its_own_share_whatever_the_fractions_of_its_times() {
+    let burst = call(60, |second, now| {
+        if (20..23).contains(&second) {
+            (now.received_video.lost, now.received_video.packets) = (68, 102);
+            (now.received_audio.lost, now.received_audio.packets) = (20, 30);
+        }
+    });
+    for step in [0.37, 1.61, 2.7183] {
+        let text = stamped(&burst, |ms| Some(json!(ms + (ms / 1e3 * step).fract() * 8.0)));
+        let verdict = verdict(text.into_bytes());
+        assert!(verdict.starts_with("Downlink lost 40.0 % of the packets from"), "{verdict}");
     }
 }
 

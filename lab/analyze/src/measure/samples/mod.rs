@@ -500,6 +500,11 @@ fn bps(rate: Bitrate) -> f64 {
 }
 
 impl Sample {
+    /// Its middle, in s. Findings begin and end with samples, at times that are rounded.
+    pub fn middle_s(&self) -> f64 {
+        self.start_s.midpoint(self.end_s)
+    }
+
     /// What is known of the delay to screen or ear in ms: half a round trip and the jitter buffer.
     /// `None` without the latter.
     pub fn delay_ms(&self) -> Option<f64> {
