@@ -5,8 +5,10 @@
 //! What is timed is its own memory of sent packets, its own parser and its own estimator.
 //!
 //! `peers trace FILE` writes the trace, `peers time FILE` prints a line a stack: name and ns a
-//! packet.
+//! packet. `peers fast` prints the same for the estimators alone, with reports on 2,100 packets
+//! each: 500 Mbit/s, and a report each 50 ms.
 
+mod fast;
 mod trace;
 
 use std::hint::black_box;
@@ -40,7 +42,8 @@ fn main() {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["trace", path] => trace::write(path, &trace::make()),
         ["time", path] => time(&trace::read(path)),
-        _ => panic!("write: peers trace FILE, or peers time FILE"),
+        ["fast"] => fast::time(),
+        _ => panic!("write: peers trace FILE, peers time FILE, or peers fast"),
     }
 }
 

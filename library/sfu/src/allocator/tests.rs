@@ -62,6 +62,22 @@ fn room_must_last_before_a_track_goes_up() {
     assert_eq!(allocator.level(SPEAKER), Some(2));
 }
 
+// Found in simulation: the key frame of the best layer lowered the target, and the layer was left.
+#[test]
+fn a_layer_that_was_just_chosen_survives_its_key_frame() {
+    for (dip, level) in [(1_100, 2), (900, 1)] {
+        let mut allocator = Allocator::default();
+        allocator.set_track(SPEAKER, camera(1280, 720));
+        run(&mut allocator, 0, 1_000, kbps(600));
+        run(&mut allocator, 1_000, 2_100, kbps(2_000));
+        assert_eq!(allocator.level(SPEAKER), Some(2));
+        run(&mut allocator, 2_100, 2_900, kbps(dip));
+        assert_eq!(allocator.level(SPEAKER), Some(level), "{dip} kbit/s");
+        run(&mut allocator, 2_900, 4_000, kbps(dip));
+        assert_eq!(allocator.level(SPEAKER), Some(1), "a dip that lasts, to {dip} kbit/s");
+    }
+}
+
 #[test]
 fn the_large_picture_wins_and_the_thumbnail_falls_first() {
     let mut allocator = Allocator::default();

@@ -34,6 +34,12 @@ struct Run {
     last: i64,
 }
 
+impl Run {
+    fn is_before(&self, number: i64) -> bool {
+        (1..=NEAR).contains(&number.saturating_sub(self.last))
+    }
+}
+
 /// Tells packets that come late from numbers that begin anew.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Restarts {
@@ -69,8 +75,7 @@ impl Restarts {
         }
         // After a silence nothing comes late.
         let is_far = ahead > 0 || number < before.saturating_sub(NEAR) || now - came >= WINDOW;
-        let follows = |run: &Run| (1..=NEAR).contains(&number.saturating_sub(run.last));
-        let Some(run) = self.run.filter(follows) else {
+        let Some(run) = self.run.filter(|run| run.is_before(number)) else {
             self.run = Some(Run { since: now, last: number });
             return if is_far { Place::Far } else { Place::Late };
         };

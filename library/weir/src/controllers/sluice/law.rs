@@ -77,7 +77,7 @@ pub(super) struct BaseTest {
     has_stepped: bool,
     /// The flow had the link for itself. The packets of the test, which wait for nothing, do not
     /// tell.
-    is_alone: bool,
+    is_own: bool,
 }
 
 impl Sluice {
@@ -459,11 +459,11 @@ impl Sluice {
         let until = seen.now + length;
         self.base_test = self.queue.usual_delay().map(|delay| BaseTest {
             seen_by: until + length,
-            drains: length * self.p.test_cut(),
+            drains: length * self.p.test_cut() * self.sharing.own(),
             queue: seen.queue,
             delay,
             has_stepped,
-            is_alone: self.sharing.own() > self.p.share_alone,
+            is_own: self.is_queue_own(),
         });
         self.queue.begin_test();
         self.test_until = Some(until);
@@ -472,16 +472,21 @@ impl Sluice {
         true
     }
 
+    /// Whether a queue is of the flow alone, or most of it and without the noise of others. A base
+    /// that is too low makes the own part fall, because packets seem to wait behind others.
+    fn is_queue_own(&self) -> bool {
+        let own = self.sharing.own();
+        own > self.p.share_alone || own > 0.5 && self.queue.noise() < self.p.q_sight
+    }
+
     /// What a base test has shown, once its effect must have been seen.
     fn judge_base(&mut self, seen: &Seen) {
         let Some(test) = self.base_test.filter(|test| test.seen_by <= seen.now) else { return };
         self.base_test = None;
-        if self.state != State::Track {
-            return;
-        }
-        match test.has_stepped {
-            true => self.judge_step(seen, &test),
-            false => self.judge_floor(seen, &test),
+        match (self.state, test.has_stepped) {
+            (State::Track, true) => self.judge_step(seen, &test),
+            (State::Track | State::Drain, false) => self.judge_floor(seen, &test),
+            _ => {}
         }
     }
 
@@ -502,7 +507,7 @@ impl Sluice {
     fn judge_floor(&mut self, seen: &Seen, test: &BaseTest) {
         let drains = test.drains * (1.0 - self.p.moved_fall);
         let is_clear = seen.congestion.is_none()
-            && test.is_alone
+            && test.is_own
             && self.p.has(Switch::Trend)
             && self.crowding.time() == TimeDelta::ZERO
             && self.radio.belief() == 0.0
