@@ -112,8 +112,8 @@ that is a factor near 1 is halved and doubled in its distance to 1.
 
 Examples:
   weir research ablate 'rfc8867/*' --only rules
-  weir research ablate 'goals/*' 'l4s/*' --only S-8,g_l4s,t_marked --seeds 10
-  weir research ablate 'mobile/*' --change S-32=0,S-33=0 --change g_return=0.9
+  weir research ablate 'goals/*' 'l4s/*' --only S-8,g_l4s,a_marked --seeds 10
+  weir research ablate 'mobile/*' --change S-31=0,S-32=0 --change g_return=0.9
   weir research generate 1-12 --family wide --out sets && \
 weir research ablate 'sets/wide/*.toml' --only constants --json
   weir research ablate 'rfc8867/*' 'handover/*' --seeds 20 --jobs 2 --markdown")]

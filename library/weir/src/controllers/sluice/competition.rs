@@ -29,7 +29,7 @@ impl Crowding {
         step_s: f64,
         p: &Parameters,
     ) {
-        let near = p.q_near + noise;
+        let near = p.q_empty * 2 + noise;
         if queue <= limit {
             *self = Self { time_s: (self.time_s - p.relief * step_s).max(0.0), ..Self::default() };
             return;

@@ -1,4 +1,4 @@
-//! A path that was away: everything that was sent for a while got lost (S-35).
+//! A path that was away: everything that was sent for a while got lost (S-19).
 //!
 //! A full queue loses some packets and delays the others. If nothing at all arrives of what was
 //! sent over some time, and what came before had not waited, the path was cut. What carries packets
@@ -46,9 +46,9 @@ impl Cuts {
     pub(super) fn on_arrived(&mut self, sent: Timestamp, p: &Parameters) -> Option<u64> {
         let lost = core::mem::take(&mut self.lost);
         let last = self.newest_sent.replace(sent)?;
-        let is_cut = sent - last >= p.t_outage
+        let is_cut = sent - last >= p.outage()
             && lost as f64 >= p.losses
-            && self.waited < p.t_outage
+            && self.waited < p.outage()
             && p.has(Switch::Cut);
         is_cut.then_some(lost)
     }

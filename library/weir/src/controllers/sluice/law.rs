@@ -63,7 +63,7 @@ impl Seen {
     }
 }
 
-/// A base test that has not been judged (S-34, S-38).
+/// A base test that has not been judged (S-19, S-38).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BaseTest {
     /// When its effect must have been seen.
@@ -177,14 +177,14 @@ impl Sluice {
         Reason::RampUp
     }
 
-    /// S-14
+    /// S-13
     fn drain(&mut self, seen: &Seen) -> Reason {
         if self.state != State::Drain {
             self.state = State::Drain;
             self.anchor = self.level;
         }
         let held = self.held(seen);
-        if self.queue.stepped_within(seen.now, self.p.t_base)
+        if self.queue.stepped_within(seen.now, self.p.t_base())
             && self.crowding.is_flat(self.queue.noise(), &self.p)
             && held == Bitrate::ZERO
             && seen.congestion.is_none()
@@ -209,10 +209,10 @@ impl Sluice {
 
     /// What is left of the rate beside a rival that has not been recognised yet (S-15).
     fn held(&self, seen: &Seen) -> Bitrate {
-        let is_suspect = self.crowding.time() > self.p.t_suspect
+        let is_suspect = self.crowding.time() > self.p.t_effect * 2
             && seen.queue < self.p.q_compete
             && !self.sharing.is_alone(&self.p);
-        if is_suspect { self.uncrowded * self.p.share_held } else { Bitrate::ZERO }
+        if is_suspect { self.uncrowded * self.p.share_kept } else { Bitrate::ZERO }
     }
 
     /// The level while a queue stands: this one on a wired link, the rate of the last moments on a
@@ -264,7 +264,7 @@ impl Sluice {
         true
     }
 
-    /// S-10 to S-13
+    /// S-10, S-11, S-13
     fn track(&mut self, seen: &Seen) -> Reason {
         if self.state == State::Start {
             self.level = self.level.min(seen.delivered_soon);
@@ -312,7 +312,7 @@ impl Sluice {
         seen.sent < self.level * self.p.used && seen.delivered >= seen.sent * self.p.used
     }
 
-    /// Growth per second after this many seconds without a queue (S-8, S-11, S-12).
+    /// Growth per second after this many seconds without a queue (S-8, S-11).
     fn growth(&self, seen: &Seen, calm_s: f64) -> f64 {
         let p = &self.p;
         if let Some(additive) = self.marked_growth(seen.now) {
@@ -324,12 +324,12 @@ impl Sluice {
             true => (p.g_recover, p.g_climb),
             false => (0.0, self.steepest()),
         };
-        let most = most * self.gentle(p.share_growth);
+        let most = most * self.gentle(p.share_kept);
         let mut wired = (p.g_track * libm::exp2(doublings)).max(least).min(most);
         let delay = self.loop_delay();
         if delay > TimeDelta::ZERO {
             // What is too much is seen a report later.
-            wired = wired.min(p.q_report / delay / seen.step_s.max(p.step_max.as_secs_f64()));
+            wired = wired.min(p.q_report / delay / seen.step_s.max(p.step_max().as_secs_f64()));
         }
         let path_s = self.path_time().as_secs_f64();
         if path_s > p.t_loop.as_secs_f64() {
@@ -342,7 +342,8 @@ impl Sluice {
 
     /// The additive growth per second, if packets were marked a short time ago (S-8).
     fn marked_growth(&self, now: Timestamp) -> Option<f64> {
-        self.marked.filter(|&at| now - at < self.p.t_marked)?;
+        let is_on = self.p.has(Switch::Marked);
+        self.marked.filter(|&at| is_on && now - at < self.p.t_effect * 2)?;
         Some(self.additive(self.p.a_marked).min(self.p.g_marked))
     }
 
@@ -367,7 +368,7 @@ impl Sluice {
         SEGMENT / rtt / self.level * packets / rtt.as_secs_f64()
     }
 
-    /// Falls to the goal at once, and rises to it by steps that a source can follow (S-22).
+    /// Falls to the goal at once, and rises to it by steps that a source can follow (S-21).
     fn approach(&mut self, goal: Bitrate, seen: &Seen) {
         let fastest = self.marked_growth(seen.now).unwrap_or(0.0).max(self.p.g_climb);
         let growth = self.radio.blend(fastest, self.p.g_return);
@@ -399,7 +400,7 @@ impl Sluice {
         if seen.excess() > self.p.margin { self.drain(seen) } else { self.track(seen) }
     }
 
-    /// S-16 to S-18
+    /// S-16, S-17
     fn compete(&mut self, seen: &Seen) -> Reason {
         let p = self.p;
         let is_calm = self.calm_s.is_some_and(|time| time > p.t_effect.as_secs_f64());
@@ -438,13 +439,15 @@ impl Sluice {
             self.test_until = None;
         }
         self.judge_base(seen);
-        let has_stepped = self.queue.stepped_within(seen.now, self.p.t_base)
+        let t_base = self.p.t_base();
+        let has_stepped = self.queue.stepped_within(seen.now, t_base)
             && !self.queue.stepped_within(seen.now, self.p.t_effect)
             && self.queue.noise() < self.p.q_stands
             && self.p.has(Switch::SmallStep);
-        let after = if has_stepped { self.p.t_effect } else { self.p.t_base };
+        let after = if has_stepped { self.p.t_effect } else { t_base };
         let is_due = seen.now - self.empty_at > after;
         if !is_due
+            || !self.p.has(Switch::BaseTest)
             || self.test_until.is_some()
             || self.policer.is_trying()
             || self.state != State::Track
@@ -482,7 +485,7 @@ impl Sluice {
         }
     }
 
-    /// S-34: the delay rose at once, and a base test that should have drained a part of a queue did
+    /// S-19: the delay rose at once, and a base test that should have drained a part of a queue did
     /// not. The path has become longer.
     fn judge_step(&mut self, seen: &Seen, test: &BaseTest) {
         let could_fall = test.drains.min(test.queue);

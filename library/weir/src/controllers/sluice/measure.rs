@@ -25,7 +25,7 @@ struct Report {
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     losses: LossCounts,
-    /// Packets that were lost while the path was away (S-35).
+    /// Packets that were lost while the path was away (S-19).
     cut: u64,
     /// When the newest packet that arrived was sent, and how far the last one was above the base.
     newest: Option<Timestamp>,
@@ -80,7 +80,7 @@ impl Sluice {
         self.queue.begin_report();
         let newest = self.radio.newest().unwrap_or(self.level);
         let packets = (report.packets.len(), report.arrival_times);
-        self.sharing.begin_report(packets, self.level, newest, &self.p);
+        self.sharing.begin_report(packets, self.level, newest);
         let noise = self.queue.noise() * self.p.chance;
         Report {
             now,
@@ -167,7 +167,7 @@ impl Sluice {
             false => arrival,
         };
         if let Some(lost) = self.cuts.on_arrived(packet.send_time, &self.p) {
-            // S-35: the queue of the path before is gone, and so are these losses.
+            // S-19: the queue of the path before is gone, and so are these losses.
             counts.cut += lost;
             self.queue.on_new_clock();
             self.crowding = Default::default();

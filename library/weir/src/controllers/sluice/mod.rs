@@ -86,7 +86,7 @@ pub struct Sluice {
     radio: Radio,
     marks: Marks,
     silence: Silence,
-    /// The shorter watch of a radio link (S-33).
+    /// The shorter watch of a radio link (S-23).
     pause: Silence,
     flight: Flight,
     rtt: Option<TimeDelta>,
@@ -106,7 +106,7 @@ pub struct Sluice {
     last_report: Option<Timestamp>,
     reports: ReportInterval,
     /// Seconds for which no queue has stood; `None` while one stands. A report counts with at most
-    /// [`Parameters::step_max`]: rare reports do not make the growth fast.
+    /// `Parameters::step_max`: rare reports do not make the growth fast.
     calm_s: Option<f64>,
     crowding: Crowding,
     rival_tests: RivalTests,
@@ -183,7 +183,7 @@ impl Sluice {
         self.rtt.unwrap_or(RTT_UNKNOWN)
     }
 
-    /// Time without a report that says nothing yet (S-23, S-33).
+    /// Time without a report that says nothing yet (S-23).
     fn usual_silence(&self, reports: f64) -> TimeDelta {
         self.report_interval() * reports
     }
@@ -204,7 +204,7 @@ impl Sluice {
         (self.rtt() - self.queue.standing().unwrap_or(TimeDelta::ZERO)).max(TimeDelta::ZERO)
     }
 
-    /// Time in which a deviation of the queue from the reference is corrected (S-13, S-14).
+    /// Time in which a deviation of the queue from the reference is corrected (S-13).
     fn correction_time(&self) -> TimeDelta {
         self.p.t_loop + self.loop_delay() + beyond(self.path_time(), self.p.t_loop)
     }
@@ -255,7 +255,7 @@ impl Sluice {
     fn see(&mut self, now: Timestamp) -> Seen {
         let last = self.last_report.replace(now).unwrap_or(now);
         self.reports.on_report(now);
-        let step_s = elapsed(last, now).min(self.p.step_max).as_secs_f64();
+        let step_s = elapsed(last, now).min(self.p.step_max()).as_secs_f64();
         self.radio.update(self.sharing.own_long(&self.p), self.scale, step_s, &self.p);
         let delivered = self.delivered.rate(self.p.w_level).unwrap_or(self.rate);
         let standing = self.queue.standing().unwrap_or(TimeDelta::ZERO);
@@ -381,7 +381,7 @@ impl Controller for Sluice {
 
     fn on_timeout(&mut self, now: Timestamp) {
         if self.pause.has_ended(now) {
-            // S-33
+            // S-23
             self.rate = self.radio.between(self.rate, self.settings.limits.min());
             self.retarget(Reason::FeedbackLost);
         }

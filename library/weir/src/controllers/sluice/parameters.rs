@@ -30,27 +30,31 @@ impl Constant for TimeDelta {
     }
 }
 
-/// A rule that no constant switches off, for experiments.
+/// A rule, or a part of one, that no constant switches off, for experiments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Switch {
+    /// S-8: the additive growth after a mark.
+    Marked,
     /// S-9. Without it the flow begins in track.
     Start,
-    /// S-13, and the cut of S-14: the rate is what the level or the delivered rate is.
+    /// S-13: the rate is what the level or the delivered rate is.
     Correction,
-    /// S-17.
+    /// S-17: the tests of the rival.
     RivalTests,
-    /// S-22.
+    /// S-19: the sign of a base test.
+    SmallStep,
+    /// S-19: the sign of a path that was away.
+    Cut,
+    /// S-20.
+    BaseTest,
+    /// S-21: the steps of the rise.
     Steps,
+    /// S-23: the shorter wait on a radio link.
+    Silence,
     /// S-31.
     Window,
     /// S-32.
     SenderWait,
-    /// S-33.
-    Silence,
-    /// S-34.
-    SmallStep,
-    /// S-35.
-    Cut,
     /// S-36.
     Policer,
     /// S-37.
@@ -61,8 +65,22 @@ pub(super) enum Switch {
 
 /// The rules in the order of their switches.
 #[cfg(feature = "experiments")]
-const SWITCHES: [&str; 12] =
-    ["S-9", "S-13", "S-17", "S-22", "S-31", "S-32", "S-33", "S-34", "S-35", "S-36", "S-37", "S-38"];
+const SWITCHES: [&str; 14] = [
+    "S-8-marked",
+    "S-9",
+    "S-13",
+    "S-17",
+    "S-19-step",
+    "S-19-cut",
+    "S-20",
+    "S-21-steps",
+    "S-23-radio",
+    "S-31",
+    "S-32",
+    "S-36",
+    "S-37",
+    "S-38",
+];
 
 /// The place of the switch of a rule, such as `S-9`.
 #[cfg(feature = "experiments")]
@@ -163,9 +181,6 @@ parameters! {
     /// `USED`: a source that sends less than this share of the level says nothing about the
     /// capacity while a queue stands.
     used: f64 = 0.7;
-    /// `T_BASE`: time without a sight of the empty path after which the base is tested. A step of
-    /// the delay is remembered for as long.
-    t_base: TimeDelta = TimeDelta::from_secs(10);
     /// `MOVED_FALL`: share of what a base test drains that a queue must fall by, and that a queue
     /// which is longer than that may be short of.
     moved_fall: f64 = 0.3;
@@ -185,11 +200,9 @@ parameters! {
     /// `D_RIVAL`: the same in bytes at the current rate, if that takes longer: a rival has at least
     /// a packet of its own there.
     d_rival: f64 = 400.0;
-    /// `T_SUSPECT`: after this time of crowding a drain falls no further than to `SHARE_HELD`.
-    t_suspect: TimeDelta = TimeDelta::from_secs(2);
-    /// `SHARE_HELD`: share of the level before the crowding that a flow keeps beside a rival, until
-    /// it competes and when it begins to.
-    share_held: f64 = 0.2;
+    /// `SHARE_KEPT`: share that a flow keeps which leaves room: of the level before the crowding
+    /// beside a rival that is not known yet, and of the fastest growth when it gives way.
+    share_kept: f64 = 0.2;
     /// `RELIEF`: seconds of crowding that a second without takes back.
     relief: f64 = 0.4;
     /// `Q_COMPETE`: no rival is followed into a queue longer than this.
@@ -222,8 +235,6 @@ parameters! {
     a_marked: f64 = 0.5;
     /// `G_MARKED`: fastest of this growth, per second.
     g_marked: f64 = 6.0;
-    /// `T_MARKED`: time after a mark for which the growth is additive.
-    t_marked: TimeDelta = TimeDelta::from_secs(2);
     /// `G_L4S`: fastest growth under L4S above what was reached, per round trip.
     g_l4s: f64 = 0.01;
     /// `SHARE_FAIR`: share of the capacity up to which the flow does not give way.
@@ -233,13 +244,9 @@ parameters! {
     /// `SHARE_SCALE`: scale of the reference delay of a flow that gives way. Losses that leave no
     /// more of it say that others are there.
     share_scale: f64 = 0.3;
-    /// `SHARE_GROWTH`: scale of the fastest growth of a flow that gives way.
-    share_growth: f64 = 0.2;
     /// `PATIENCE`: feedback is missing this long after it was due; a longer outage of a radio link
     /// counts as one of this time.
     patience: TimeDelta = TimeDelta::from_millis(500);
-    /// `STEP_MAX`: longest time between two reports that counts for a step of the rate.
-    step_max: TimeDelta = TimeDelta::from_millis(200);
     /// `MISSED_REPORTS`: feedback is missing after this many times the usual interval.
     missed_reports: f64 = 4.0;
     /// `LATE_REPORTS`: feedback of a radio link is late after this many times the usual interval.
@@ -247,13 +254,16 @@ parameters! {
     /// `T_OFTEN`: reports that come more often than this show a queue soon enough.
     t_often: TimeDelta = TimeDelta::from_millis(350);
     /// `T_SOON`: two buckets: the effect of what was sent is in them. What waits in the sender of a
-    /// radio link leaves in this time, and its feedback is late after it.
+    /// radio link leaves in this time, and its feedback is late after it. A step of the rate is at
+    /// most twice as long.
     t_soon: TimeDelta = TimeDelta::from_millis(100);
-    /// `T_EFFECT`: what changes on a path, or what others do, has shown after this time.
+    /// `T_EFFECT`: what changes on a path, or what others do, has shown after this time, beyond doubt
+    /// after twice of it, and on a radio link after four times.
     t_effect: TimeDelta = TimeDelta::from_secs(1);
     /// `T_LOOP`: what a control loop takes: two to three times the delay of the usual one. A rate
     /// is taken over it where a fall must show soon, a deviation of the queue is corrected in it,
-    /// and the level follows the delivered rate with it.
+    /// and the level follows the delivered rate with it. A path that carries nothing for half of it
+    /// was away.
     t_loop: TimeDelta = TimeDelta::from_millis(300);
     /// `Q_REPORT`: queue that the growth may make until the next of rare reports shows it.
     q_report: TimeDelta = TimeDelta::from_millis(50);
@@ -287,6 +297,7 @@ parameters! {
     /// `SCALE_MIN`: smallest scale of the reference delay.
     scale_min: f64 = 0.1;
     /// `Q_EMPTY`: a queue this short, or a quarter of the reference, is a sight of the empty path.
+    /// One that does not fall varies by twice as much, beside its noise.
     q_empty: TimeDelta = TimeDelta::from_millis(3);
     /// `FELL`: a delivered rate below this part of the level is a fall of the capacity.
     fell: f64 = 0.8;
@@ -294,8 +305,6 @@ parameters! {
     level_max: f64 = 1.1;
     /// `DRAINING`: a queue that falls by this much in a second is being drained.
     draining: TimeDelta = TimeDelta::from_millis(20);
-    /// `Q_NEAR`: deviation of a queue that does not fall, beside its noise.
-    q_near: TimeDelta = TimeDelta::from_millis(6);
     /// `T_FLAT`: time for which a delay must not change to be that of a longer path.
     t_flat: TimeDelta = TimeDelta::from_millis(800);
     /// `Q_FLAT`: change of a delay, beside its noise, that is none.
@@ -307,21 +316,13 @@ parameters! {
     share_fair_ramp: f64 = 0.2;
     /// `SHARE_ALONE_RAMP`: the own part of a flow that is alone is by chance this much lower.
     share_alone_ramp: f64 = 0.05;
-    /// `LONG_WINDOW`: packets over which the own part of a radio link is taken.
-    long_window: f64 = 1_000.0;
     /// `SOON_MARGIN`: that own part is at most this much above the one of S-26.
     soon_margin: f64 = 0.25;
-    /// `T_BIN`: busy time of a link over which one rate is taken.
-    t_bin: TimeDelta = TimeDelta::from_millis(45);
-    /// `T_OUTAGE`: a path that carries nothing for longer than this was away.
-    t_outage: TimeDelta = TimeDelta::from_millis(150);
     /// `RADIO_GAIN`: share of a new change of the rate in the variation.
     radio_gain: f64 = 1.0 / 32.0;
     /// `RADIO_VARIATION`: variation up to which a link is wired. At one and a half times as much it
     /// is a radio link.
     radio_variation: f64 = 0.12;
-    /// `T_SURE`: variation and own part must speak for a radio link for this long.
-    t_sure: TimeDelta = TimeDelta::from_secs(4);
     /// `G_RADIO`: growth of the level on a radio link without a queue, per second.
     g_radio: f64 = 2.0;
     /// `G_RETURN`: fastest growth of the rate on a radio link, per second.
@@ -336,6 +337,22 @@ impl Parameters {
     /// Share of the delivered rate by which a base test undercuts it.
     pub(super) const fn test_cut(&self) -> f64 {
         self.cut_max / 2.0
+    }
+
+    /// Longest time between two reports that counts for a step of the rate.
+    pub(super) fn step_max(&self) -> TimeDelta {
+        self.t_soon * 2
+    }
+
+    /// A path that carries nothing for longer than this was away.
+    pub(super) fn outage(&self) -> TimeDelta {
+        self.t_loop / 2
+    }
+
+    /// Time without a sight of the empty path after which the base is tested: the memory of the
+    /// base then has three sights. A step of the delay is remembered for as long.
+    pub(super) fn t_base(&self) -> TimeDelta {
+        self.t_period * 2 / 3
     }
 
     /// Whether a rule is on: always, except in experiments.

@@ -7,8 +7,9 @@ use super::Parameters;
 use super::base::Base;
 use crate::units::{TimeDelta, Timestamp};
 
-/// Time over which one minimum of the delay is taken.
-const BUCKET: TimeDelta = TimeDelta::from_millis(50);
+/// Time after which a report closes a bucket, over which one minimum of the delay is taken: some
+/// 50 ms, since reports are not quite on time.
+pub(super) const CLOSES: TimeDelta = TimeDelta::from_millis(45);
 /// Longest time of arrivals in one bucket. A report of a longer time closes several.
 const BUCKET_MAX: TimeDelta = TimeDelta::from_millis(100);
 /// Buckets whose minimum is the standing queue.
@@ -115,7 +116,7 @@ impl Queue {
 
     fn close_bucket(&mut self, now: Timestamp, p: &Parameters) {
         let min = core::mem::replace(&mut self.filling, TimeDelta::MAX);
-        self.bucket_end = now + BUCKET * 0.9;
+        self.bucket_end = now + CLOSES;
         self.base.on_bucket(now, min, p);
         if self.buckets[0] < TimeDelta::MAX {
             if min - self.buckets[0] >= p.noise_step_max {

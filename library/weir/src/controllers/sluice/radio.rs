@@ -9,6 +9,8 @@ use super::sharing::Busy;
 use crate::feedback::{FeedbackReport, SentPacket};
 use crate::units::{Bitrate, DataSize, TimeDelta};
 
+/// Busy time of a bin at least: as much as closes a bucket. A gap of a scheduler is shorter.
+const BIN: TimeDelta = super::queue::CLOSES;
 /// Packets of a bin at least.
 const BIN_PACKETS: u32 = 3;
 /// Share of a new value in the round-trip time of the empty path.
@@ -49,7 +51,7 @@ impl Radio {
         noise: TimeDelta,
         p: &Parameters,
     ) {
-        if gap > p.t_outage {
+        if gap > p.outage() {
             // The link was away: that says nothing about its rate.
             self.vary(1.0, p);
             self.absence += (1.0 - self.absence) * share(gap.min(p.patience), p);
@@ -58,7 +60,7 @@ impl Radio {
         self.busy += gap;
         self.sent += size;
         self.packets += 1;
-        if self.busy < p.t_bin || self.packets < BIN_PACKETS {
+        if self.busy < BIN || self.packets < BIN_PACKETS {
             return;
         }
         self.absence -= self.absence * share(self.busy, p);
@@ -72,7 +74,7 @@ impl Radio {
 
     /// Whether no bin is complete, and no outage seen, after the link was busy for this long more.
     pub(super) fn has_room(&self, time: TimeDelta, p: &Parameters) -> bool {
-        self.busy + time < p.t_bin && time <= p.t_outage
+        self.busy + time < BIN && time <= p.outage()
     }
 
     /// The link was busy for a time for which there is room.
@@ -101,7 +103,7 @@ impl Radio {
         if core::mem::take(&mut self.is_doubtful) || own * varies == 0.0 {
             self.sure_s = 0.0;
         }
-        let is_sure = self.sure_s > p.t_sure.as_secs_f64();
+        let is_sure = self.sure_s > (p.t_effect * 4).as_secs_f64();
         let scale = part(scale, p.share_scale, 1.0 - p.share_scale);
         self.belief = if is_sure { own * varies * scale } else { 0.0 };
     }

@@ -20,6 +20,8 @@ use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 /// Packets over which the fit is taken.
 const WINDOW: f64 = 500.0;
+/// Packets over which the fit is taken that stays (S-28).
+const LONG_WINDOW: f64 = 2.0 * WINDOW;
 /// Pairs of packets before the fit counts.
 const ENOUGH: f64 = 100.0;
 
@@ -168,13 +170,12 @@ impl Sharing {
         (packets, arrivals): (usize, ArrivalTimes),
         level: Bitrate,
         newest: Bitrate,
-        p: &Parameters,
     ) {
         self.is_seen = arrivals != ArrivalTimes::Acknowledged;
         self.mbps = Both { soon: level.as_mbps_f64(), long: newest.as_mbps_f64() };
         let packets = packets as f64;
         let soon = WINDOW / (WINDOW + packets);
-        let long = p.long_window / (p.long_window + packets);
+        let long = LONG_WINDOW / (LONG_WINDOW + packets);
         self.fits = self.fits.map(|sum| sum * Both { soon, long });
     }
 
@@ -195,7 +196,7 @@ impl Sharing {
         }
         let before = self.fits;
         self.fits.add(kilobytes(size), self.scaled(gap), self.scaled(between));
-        if between > p.t_outage {
+        if between > p.outage() {
             self.fits = self.fits.with_long_of(&before);
         }
         if !self.is_seen {
@@ -303,7 +304,7 @@ mod tests {
             arrived += 8.0 + others * gap;
             let level = Bitrate::from_kbps(1_000);
             let one = (1, ArrivalTimes::Measured);
-            sharing.begin_report(one, level, level, &Parameters::DEFAULT);
+            sharing.begin_report(one, level, level);
             let at = |ms: f64| Timestamp::ZERO + TimeDelta::from_millis_f64(ms);
             let packet = Passed { sent: at(sent), arrived: at(arrived), waited };
             sharing.on_packet(packet, DataSize::from_bytes(1_000), &Parameters::DEFAULT);

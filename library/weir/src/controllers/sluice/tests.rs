@@ -174,7 +174,7 @@ fn a_rise_of_the_capacity_is_followed() {
     assert!(reports.is_some_and(|reports| reports < 55), "{reports:?} reports of 50 ms");
 }
 
-// S-14
+// S-13
 #[test]
 fn a_fall_of_the_capacity_is_drained_within_a_second() {
     let mut path = Loop::new(sluice(150, 300, 2_500), kbps(2_000));
@@ -271,7 +271,7 @@ fn a_limited_source_holds_the_target_at_half_more_than_it_sends() {
     assert!(path.sluice.target().bitrate > kbps(8_000), "{}", path.sluice.target().bitrate);
 }
 
-// S-22
+// S-21
 #[test]
 fn after_the_start_no_step_is_larger_than_the_fastest_growth() {
     let mut path = Loop::new(sluice(150, 300, 3_000), kbps(800));

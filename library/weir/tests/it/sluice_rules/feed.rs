@@ -88,7 +88,7 @@ impl Feed {
 
     pub fn settle(mut self) -> Self {
         self.run(600, 0);
-        // The second drain begins at 2 Mbit/s, so that nothing is left to recover (S-12).
+        // The second drain begins at 2 Mbit/s, so that nothing is left to recover (S-11).
         for time_ms in [3_000, 5_000] {
             self.grow(60);
             self.run(400, 60);

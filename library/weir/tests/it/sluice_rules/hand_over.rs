@@ -1,9 +1,9 @@
-//! Hand-overs: a path that becomes longer, and a path that was away (S-34, S-35).
+//! Hand-overs: a path that becomes longer, and a path that was away (S-19).
 
 use super::feed::{Feed, near};
 use weir::controller::Reason;
 
-// S-34: the delay rises by 32 ms and stays, within the reference of a slow flow.
+// S-19: the delay rises by 32 ms and stays, within the reference of a slow flow.
 #[test]
 fn a_small_step_that_a_base_test_does_not_drain_is_a_longer_path() {
     let mut feed = slow();
@@ -13,7 +13,7 @@ fn a_small_step_that_a_base_test_does_not_drain_is_a_longer_path() {
     near(feed.signal("queue_ms"), 0.0, 0.1);
 }
 
-// S-34: as before, but the test drains the queue.
+// S-19: as before, but the test drains the queue.
 #[test]
 fn a_small_step_that_a_base_test_drains_is_a_queue() {
     let mut feed = slow();
@@ -49,7 +49,7 @@ fn after_a_cut(before: i64) -> Feed {
     feed
 }
 
-// S-35
+// S-19
 #[test]
 fn after_a_path_was_away_its_delay_is_the_base_and_losses_do_not_count() {
     let feed = after_a_cut(14);
@@ -59,7 +59,7 @@ fn after_a_path_was_away_its_delay_is_the_base_and_losses_do_not_count() {
     assert!(feed.target() > 1_000.0, "{}", feed.target());
 }
 
-// S-35: the packets before had waited for a link that stood still.
+// S-19: the packets before had waited for a link that stood still.
 #[test]
 fn what_a_full_queue_lost_counts() {
     let feed = after_a_cut(200);

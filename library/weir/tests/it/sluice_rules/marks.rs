@@ -3,7 +3,7 @@ use weir::feedback::Ecn;
 
 use super::feed::{Feed, kbps, ms, near};
 
-// S-8, S-22: half a packet in a round trip of 20 ms, the least that counts, is 7.5 / s at 2 Mbit/s.
+// S-8, S-21: half a packet in a round trip of 20 ms, the least that counts, is 7.5 / s at 2 Mbit/s.
 #[test]
 fn after_a_mark_on_a_short_path_level_and_rate_grow_by_6_a_second_at_most() {
     let limits = RateLimits::new(kbps(150), kbps(2_000), kbps(20_000)).unwrap();

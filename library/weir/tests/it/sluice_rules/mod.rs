@@ -228,7 +228,7 @@ fn without_a_queue_the_growth_doubles_each_250_ms() {
     near(growth(35), 0.9, 0.001);
 }
 
-// S-12: half of what was there before the drain came back at once.
+// S-11: half of what was there before the drain came back at once.
 #[test]
 fn below_nine_tenths_of_the_level_before_growth_is_0_3_at_least() {
     let mut feed = Feed::settled();
@@ -250,7 +250,7 @@ fn in_track_the_rate_is_the_level_less_what_the_queue_is_too_long() {
     near(feed.target(), feed.signal("level_kbps") * (1.0 - above_s / 0.3), 2.0);
 }
 
-// S-14
+// S-13
 #[test]
 fn a_drain_sends_what_arrives_less_the_excess_queue_but_half_at_least() {
     let mut feed = Feed::settled();
@@ -384,7 +384,7 @@ fn the_test_of_a_rival_halves_the_rate_and_believes_an_emptier_queue() {
     assert_ne!(feed.state(), "compete", "nobody refills it");
 }
 
-// S-18
+// S-17
 #[test]
 fn a_second_of_calm_or_a_queue_of_more_than_1_2_s_ends_the_competition() {
     let mut feed = competing();
@@ -445,7 +445,7 @@ fn no_growth_leads_above_one_and_a_half_times_what_is_sent() {
     near(grown.last().unwrap().0, grown[12].0, 0.0);
 }
 
-// S-22
+// S-21
 #[test]
 fn the_rate_falls_at_once_and_rises_by_9_4_percent_in_100_ms_at_most() {
     let mut feed = Feed::settled();

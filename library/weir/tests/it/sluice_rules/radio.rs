@@ -1,4 +1,4 @@
-//! The rules of radio links, S-28 to S-33.
+//! The rules of radio links, S-28, S-29, S-31, S-32 and S-23.
 
 use std::collections::VecDeque;
 
@@ -120,7 +120,7 @@ fn the_level_of_a_radio_link_follows_the_rate_of_the_last_moments() {
     near(link.level(), 700.0, 150.0);
 }
 
-// S-30
+// S-29
 #[test]
 fn without_a_queue_the_level_of_a_radio_link_grows_by_2_a_second() {
     let mut link = believed();
@@ -177,7 +177,7 @@ fn what_waits_in_the_sender_of_a_radio_link_lowers_the_target() {
     near(before - link.feed.target(), 100.0 * link.belief(), 1.0);
 }
 
-// S-33
+// S-23
 #[test]
 fn without_feedback_of_a_radio_link_the_source_pauses_and_the_level_stays() {
     let mut link = believed();
