@@ -271,9 +271,8 @@ impl Sharing {
     }
 
     /// The flow's part of the capacity over a longer time, falls of the capacity included (S-28).
-    pub(super) fn own_long(&self, p: &Parameters) -> Option<f64> {
-        let most = self.soon().map_or(1.0, |own| own + p.soon_margin);
-        self.fits.own(|sum| sum.long).map(|own| own.min(most))
+    pub(super) fn own_long(&self) -> Option<f64> {
+        self.fits.own(|sum| sum.long)
     }
 
     /// How clearly the flow has more than its part beside others: 0 up to the fair part and from
