@@ -8,7 +8,7 @@ use crate::nearest;
 
 /// Each rule of the page that can be missed, and what switches it off: constants, and a value for
 /// each, or the rule itself. S-1, S-4 and S-25 measure, or keep the limits that a user sets.
-const RULES: [(&str, &[(&str, f64)]); 38] = [
+const RULES: [(&str, &[(&str, f64)]); 36] = [
     ("S-2: the base is forgotten", &[("t_period", 1e9)]),
     ("S-3", &[("noise_gain", 0.0)]),
     ("S-5: noise", &[("k_noise", 0.0)]),
@@ -28,7 +28,6 @@ const RULES: [(&str, &[(&str, f64)]); 38] = [
     ("S-15: what is kept", &[("share_kept", 0.0)]),
     ("S-16", &[("a_compete", 0.0)]),
     ("S-17", &[("S-17", 0.0)]),
-    ("S-17: a long queue", &[("q_compete", 1e9)]),
     ("S-19: in a drain", &[("t_flat", 1e9)]),
     ("S-19: in a base test", &[("S-19-step", 0.0)]),
     ("S-19: after a cut", &[("S-19-cut", 0.0)]),
@@ -36,12 +35,11 @@ const RULES: [(&str, &[(&str, f64)]); 38] = [
     ("S-21: sent rate", &[("limited", 1e6)]),
     ("S-21: steps", &[("S-21-steps", 0.0)]),
     ("S-23", &[("patience", 1e9)]),
-    ("S-23: on a radio link", &[("S-23-radio", 0.0)]),
     ("S-24", &[("pacing_drain", 1.4), ("s_pacing", 0.0)]),
     ("S-26", &[("share_alone", 2.0), ("share_fair", 1.0)]),
     ("S-27", &[("share_fair", 1.0)]),
     ("S-28", &[("radio_variation", 1e9)]),
-    ("S-29: growth", &[("g_radio", 0.9), ("g_return", 0.9)]),
+    ("S-29: growth", &[("g_return", 0.9)]),
     ("S-31", &[("S-31", 0.0)]),
     ("S-32", &[("S-32", 0.0)]),
     ("S-36", &[("S-36", 0.0)]),

@@ -87,8 +87,8 @@ impl Base {
             let change = (off - off.clamp(-uncertain, uncertain)) / passed;
             // A path that is at once longer has no trend. What stood before the first test may
             // have been a queue.
-            if change.abs() <= p.trend_max * 2.0 && (sight.is_proven || change > 0.0) {
-                self.trend = (self.trend + change).clamp(-p.trend_max, p.trend_max);
+            if change.abs() <= p.drift_max * 2.0 && (sight.is_proven || change > 0.0) {
+                self.trend = (self.trend + change).clamp(-p.drift_max, p.drift_max);
             }
         }
         self.sight = Some(Sight { at: now, delay: lowest, is_proven: true });

@@ -88,7 +88,7 @@ impl Sluice {
         let kept = 1.0 - self.surplus() * self.p.g_track * seen.step_s; // S-27
         (self.level, self.rate) = (self.level * kept, self.rate * kept);
         let crowded = self.crowding.time() > self.p.t_rival + self.rtt()
-            && seen.queue < self.p.q_compete
+            && seen.queue < self.p.t_effect
             && !self.sharing.is_alone(&self.p);
         let tries_less = self.tries_less(seen);
         let reason = match self.state {
@@ -210,7 +210,7 @@ impl Sluice {
     /// What is left of the rate beside a rival that has not been recognised yet (S-15).
     fn held(&self, seen: &Seen) -> Bitrate {
         let is_suspect = self.crowding.time() > self.p.t_effect * 2
-            && seen.queue < self.p.q_compete
+            && seen.queue < self.p.t_effect
             && !self.sharing.is_alone(&self.p);
         if is_suspect { self.uncrowded * self.p.share_kept } else { Bitrate::ZERO }
     }
@@ -337,14 +337,14 @@ impl Sluice {
             wired = wired.min(p.q_report.as_secs_f64() * 2.0 / (path_s * path_s));
         }
         let is_late = calm_s > p.t_soon.as_secs_f64();
-        if is_late { self.radio.blend(wired, p.g_radio) } else { wired }
+        if is_late { self.radio.blend(wired, p.g_start) } else { wired }
     }
 
     /// The additive growth per second, if packets were marked a short time ago (S-8).
     fn marked_growth(&self, now: Timestamp) -> Option<f64> {
         let is_on = self.p.has(Switch::Marked);
         self.marked.filter(|&at| is_on && now - at < self.p.t_effect * 2)?;
-        Some(self.additive(self.p.a_marked).min(self.p.g_marked))
+        Some(self.additive(self.p.a_marked))
     }
 
     /// The fastest growth per second. Under L4S a mark comes a round trip after what was too much,
@@ -404,7 +404,7 @@ impl Sluice {
     fn compete(&mut self, seen: &Seen) -> Reason {
         let p = self.p;
         let is_calm = self.calm_s.is_some_and(|time| time > p.t_effect.as_secs_f64());
-        if is_calm || seen.queue > p.q_compete || self.sharing.is_alone(&p) {
+        if is_calm || seen.queue > p.t_effect || self.sharing.is_alone(&p) {
             return self.leave_competition(seen);
         }
         match self.rival_tests.check(seen.now, seen.queue) {

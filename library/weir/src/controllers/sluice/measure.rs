@@ -80,7 +80,7 @@ impl Sluice {
         self.queue.begin_report();
         let newest = self.radio.newest().unwrap_or(self.level);
         let packets = (report.packets.len(), report.arrival_times);
-        self.sharing.begin_report(packets, self.level, newest, &self.p);
+        self.sharing.begin_report(packets, self.level, newest);
         let noise = self.queue.noise() * self.p.chance;
         Report {
             now,

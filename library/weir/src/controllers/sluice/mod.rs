@@ -86,8 +86,6 @@ pub struct Sluice {
     radio: Radio,
     marks: Marks,
     silence: Silence,
-    /// The shorter watch of a radio link (S-23).
-    pause: Silence,
     flight: Flight,
     rtt: Option<TimeDelta>,
     /// The delays are round-trip times of receiver reports.
@@ -151,7 +149,6 @@ impl Sluice {
             radio: Radio::default(),
             marks: Marks::default(),
             silence: Silence::default(),
-            pause: Silence::default(),
             flight: Flight::default(),
             rtt: None,
             is_round_trip: false,
@@ -181,11 +178,6 @@ impl Sluice {
 
     fn rtt(&self) -> TimeDelta {
         self.rtt.unwrap_or(RTT_UNKNOWN)
-    }
-
-    /// Time without a report that says nothing yet (S-23).
-    fn usual_silence(&self, reports: f64) -> TimeDelta {
-        self.report_interval() * reports
     }
 
     /// Smoothed time between two reports.
@@ -244,7 +236,6 @@ impl Sluice {
     /// The step of the rate after a report.
     fn act(&mut self, now: Timestamp) {
         self.silence.on_feedback();
-        self.pause.on_feedback();
         let seen = self.see(now);
         let reason = self.step(&seen);
         let tests = self.test_base(&seen);
@@ -256,7 +247,7 @@ impl Sluice {
         let last = self.last_report.replace(now).unwrap_or(now);
         self.reports.on_report(now);
         let step_s = elapsed(last, now).min(self.p.step_max()).as_secs_f64();
-        self.radio.update(self.sharing.own_long(&self.p), self.scale, step_s, &self.p);
+        self.radio.update(self.sharing.own_long(), self.scale, step_s, &self.p);
         let delivered = self.delivered.rate(self.p.w_level).unwrap_or(self.rate);
         let standing = self.queue.standing().unwrap_or(TimeDelta::ZERO);
         let newest = self.queue.newest().unwrap_or(standing);
@@ -339,10 +330,6 @@ impl Controller for Sluice {
         }
         self.flight.on_packet_sent(packet);
         if self.radio.belief() > 0.0 {
-            let patience = self.p.t_soon.max(self.usual_silence(self.p.late_reports));
-            if self.p.has(Switch::Silence) {
-                self.pause.on_packet_sent(now, self.rtt, patience);
-            }
             self.target.window = self.window();
         }
     }
@@ -380,11 +367,6 @@ impl Controller for Sluice {
     }
 
     fn on_timeout(&mut self, now: Timestamp) {
-        if self.pause.has_ended(now) {
-            // S-23
-            self.rate = self.radio.between(self.rate, self.settings.limits.min());
-            self.retarget(Reason::FeedbackLost);
-        }
         if self.silence.has_ended(now) {
             let least = self.settings.limits.min();
             self.rate = (self.rate * 0.5).max(least);
@@ -395,7 +377,7 @@ impl Controller for Sluice {
     }
 
     fn next_timeout(&self) -> Option<Timestamp> {
-        [self.pause.deadline(), self.silence.deadline()].into_iter().flatten().min()
+        self.silence.deadline()
     }
 
     fn target(&self) -> Target {

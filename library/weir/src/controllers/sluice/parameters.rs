@@ -49,8 +49,6 @@ pub(super) enum Switch {
     BaseTest,
     /// S-21: the steps of the rise.
     Steps,
-    /// S-23: the shorter wait on a radio link.
-    Silence,
     /// S-31.
     Window,
     /// S-32.
@@ -65,7 +63,7 @@ pub(super) enum Switch {
 
 /// The rules in the order of their switches.
 #[cfg(feature = "experiments")]
-const SWITCHES: [&str; 14] = [
+const SWITCHES: [&str; 13] = [
     "S-8-marked",
     "S-9",
     "S-13",
@@ -74,7 +72,6 @@ const SWITCHES: [&str; 14] = [
     "S-19-cut",
     "S-20",
     "S-21-steps",
-    "S-23-radio",
     "S-31",
     "S-32",
     "S-36",
@@ -164,7 +161,8 @@ parameters! {
     cut_max: f64 = 0.5;
     /// `W_LEVEL`: window of the delivered rate that the level follows.
     w_level: TimeDelta = TimeDelta::from_millis(500);
-    /// `G_START`: growth in the start, per second (natural logarithm).
+    /// `G_START`: growth in the start, and of the level of a radio link without a queue, per second
+    /// (natural logarithm).
     g_start: f64 = 1.6;
     /// `G_CLIMB`: fastest growth after the start, per second.
     g_climb: f64 = 0.9;
@@ -205,8 +203,6 @@ parameters! {
     share_kept: f64 = 0.2;
     /// `RELIEF`: seconds of crowding that a second without takes back.
     relief: f64 = 0.4;
-    /// `Q_COMPETE`: no rival is followed into a queue longer than this.
-    q_compete: TimeDelta = TimeDelta::from_millis(1_200);
     /// `A_COMPETE`: additive increase in competition, packets per round trip.
     a_compete: f64 = 1.5;
     /// `G_COMPETE`: fastest growth in competition, per second: a narrow link does not have the
@@ -233,8 +229,6 @@ parameters! {
     pacing_drain: f64 = 1.05;
     /// `A_MARKED`: additive increase after a mark under L4S, packets per round trip.
     a_marked: f64 = 0.5;
-    /// `G_MARKED`: fastest of this growth, per second.
-    g_marked: f64 = 6.0;
     /// `G_L4S`: fastest growth under L4S above what was reached, per round trip.
     g_l4s: f64 = 0.01;
     /// `SHARE_FAIR`: share of the capacity up to which the flow does not give way.
@@ -249,16 +243,14 @@ parameters! {
     patience: TimeDelta = TimeDelta::from_millis(500);
     /// `MISSED_REPORTS`: feedback is missing after this many times the usual interval.
     missed_reports: f64 = 4.0;
-    /// `LATE_REPORTS`: feedback of a radio link is late after this many times the usual interval.
-    late_reports: f64 = 2.5;
     /// `T_OFTEN`: reports that come more often than this show a queue soon enough.
     t_often: TimeDelta = TimeDelta::from_millis(350);
     /// `T_SOON`: two buckets: the effect of what was sent is in them. What waits in the sender of a
-    /// radio link leaves in this time, and its feedback is late after it. A step of the rate is at
-    /// most twice as long.
+    /// radio link leaves in this time. A step of the rate is at most twice as long.
     t_soon: TimeDelta = TimeDelta::from_millis(100);
-    /// `T_EFFECT`: what changes on a path, or what others do, has shown after this time, beyond doubt
-    /// after twice of it, and on a radio link after four times.
+    /// `T_EFFECT`: what changes on a path, or what others do, has shown after this time, beyond
+    /// doubt after twice of it, and on a radio link after four times. No rival is followed into a
+    /// longer queue.
     t_effect: TimeDelta = TimeDelta::from_secs(1);
     /// `T_LOOP`: what a control loop takes: two to three times the delay of the usual one. A rate
     /// is taken over it where a fall must show soon, a deviation of the queue is corrected in it,
@@ -274,9 +266,8 @@ parameters! {
     /// `T_PERIOD`: length of one of the two periods whose minima are the base delay. A rival that
     /// is back within this time is the same one.
     t_period: TimeDelta = TimeDelta::from_secs(15);
-    /// `TREND_MAX`: fastest change of the delay of the empty path, in seconds a second.
-    trend_max: f64 = 0.0015;
-    /// `DRIFT_MAX`: the most that a receiver's clock gains, in seconds a second.
+    /// `DRIFT_MAX`: the most that a receiver's clock gains, and that the delay of the empty path
+    /// changes, in seconds a second.
     drift_max: f64 = 0.002;
     /// `Q_SIGHT`: two sights of the empty path differ by so much, beside the noise, by chance.
     q_sight: TimeDelta = TimeDelta::from_micros(500);
@@ -316,15 +307,11 @@ parameters! {
     share_fair_ramp: f64 = 0.2;
     /// `SHARE_ALONE_RAMP`: the own part of a flow that is alone is by chance this much lower.
     share_alone_ramp: f64 = 0.05;
-    /// `SOON_MARGIN`: that own part is at most this much above the one of S-26.
-    soon_margin: f64 = 0.25;
     /// `RADIO_GAIN`: share of a new change of the rate in the variation.
     radio_gain: f64 = 1.0 / 32.0;
     /// `RADIO_VARIATION`: variation up to which a link is wired. At one and a half times as much it
     /// is a radio link.
     radio_variation: f64 = 0.12;
-    /// `G_RADIO`: growth of the level on a radio link without a queue, per second.
-    g_radio: f64 = 2.0;
     /// `G_RETURN`: fastest growth of the rate on a radio link, per second.
     g_return: f64 = 40.0;
     /// `K_WINDOW`: mean deviations by which feedback may be late before the data in flight ends.

@@ -7,9 +7,8 @@ use super::Parameters;
 use super::base::Base;
 use crate::units::{TimeDelta, Timestamp};
 
-/// Time over which one minimum of the delay is taken.
-const BUCKET: TimeDelta = TimeDelta::from_millis(50);
-/// Time after which a report closes the next one. Reports are not quite on time.
+/// Time after which a report closes a bucket, over which one minimum of the delay is taken: some
+/// 50 ms, since reports are not quite on time.
 pub(super) const CLOSES: TimeDelta = TimeDelta::from_millis(45);
 /// Longest time of arrivals in one bucket. A report of a longer time closes several.
 const BUCKET_MAX: TimeDelta = TimeDelta::from_millis(100);

@@ -170,7 +170,6 @@ impl Sharing {
         (packets, arrivals): (usize, ArrivalTimes),
         level: Bitrate,
         newest: Bitrate,
-        p: &Parameters,
     ) {
         self.is_seen = arrivals != ArrivalTimes::Acknowledged;
         self.mbps = Both { soon: level.as_mbps_f64(), long: newest.as_mbps_f64() };
@@ -272,9 +271,8 @@ impl Sharing {
     }
 
     /// The flow's part of the capacity over a longer time, falls of the capacity included (S-28).
-    pub(super) fn own_long(&self, p: &Parameters) -> Option<f64> {
-        let most = self.soon().map_or(1.0, |own| own + p.soon_margin);
-        self.fits.own(|sum| sum.long).map(|own| own.min(most))
+    pub(super) fn own_long(&self) -> Option<f64> {
+        self.fits.own(|sum| sum.long)
     }
 
     /// How clearly the flow has more than its part beside others: 0 up to the fair part and from
@@ -305,7 +303,7 @@ mod tests {
             arrived += 8.0 + others * gap;
             let level = Bitrate::from_kbps(1_000);
             let one = (1, ArrivalTimes::Measured);
-            sharing.begin_report(one, level, level, &Parameters::DEFAULT);
+            sharing.begin_report(one, level, level);
             let at = |ms: f64| Timestamp::ZERO + TimeDelta::from_millis_f64(ms);
             let packet = Passed { sent: at(sent), arrived: at(arrived), waited };
             sharing.on_packet(packet, DataSize::from_bytes(1_000), &Parameters::DEFAULT);

@@ -386,7 +386,7 @@ fn the_test_of_a_rival_halves_the_rate_and_believes_an_emptier_queue() {
 
 // S-17
 #[test]
-fn a_second_of_calm_or_a_queue_of_more_than_1_2_s_ends_the_competition() {
+fn a_second_of_calm_or_a_queue_of_more_than_a_second_ends_the_competition() {
     let mut feed = competing();
     feed.shrink(2);
     feed.run(850, 2);
@@ -396,11 +396,11 @@ fn a_second_of_calm_or_a_queue_of_more_than_1_2_s_ends_the_competition() {
     let mut feed = Feed::new(2_000);
     feed.rtt = ms(1_500);
     feed.run(1_800, 0);
-    feed.grow(1_100);
-    feed.run(4_000, 1_100);
+    feed.grow(900);
+    feed.run(4_000, 900);
     assert_eq!(feed.state(), "compete");
-    feed.grow(1_250);
-    feed.run(200, 1_250);
+    feed.grow(1_050);
+    feed.run(200, 1_050);
     assert_ne!(feed.state(), "compete");
 }
 

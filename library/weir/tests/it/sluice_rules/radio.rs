@@ -8,8 +8,6 @@ use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 use super::feed::{Feed, ONE_WAY, kbps, ms, near};
 
-/// Time between two reports, in which seven packets of 1138 bytes in the mean are sent.
-const INTERVAL_MS: i64 = 49;
 /// The way back takes this long at least, however short the intervals become.
 const SHORTEST_BACK: TimeDelta = TimeDelta::from_millis(200);
 
@@ -122,15 +120,15 @@ fn the_level_of_a_radio_link_follows_the_rate_of_the_last_moments() {
 
 // S-29
 #[test]
-fn without_a_queue_the_level_of_a_radio_link_grows_by_2_a_second() {
+fn without_a_queue_the_level_of_a_radio_link_grows_by_up_to_1_6_a_second() {
     let mut link = believed();
     link.run(14, |_| kbps(50_000), 0.0);
     let (before, from) = (link.level(), link.at);
     link.run(4, |_| kbps(50_000), 0.0);
     let growth = (link.level() / before).ln() / (link.at - from).as_secs_f64();
     assert!(link.belief() > 0.3, "{}", link.belief());
-    // On a wired link it is 0.9 at most.
-    assert!((1.0..2.1).contains(&growth), "{growth}");
+    // The belief is below 1.
+    assert!((0.6..1.6).contains(&growth), "{growth}");
 }
 
 // S-31
@@ -175,20 +173,4 @@ fn what_waits_in_the_sender_of_a_radio_link_lowers_the_target() {
     let (frame, waits) = (DataSize::from_bytes(4_000), DataSize::from_bytes(1_250));
     link.feed.sluice.on_media_queued(link.at, frame, frame + waits);
     near(before - link.feed.target(), 100.0 * link.belief(), 1.0);
-}
-
-// S-23
-#[test]
-fn without_feedback_of_a_radio_link_the_source_pauses_and_the_level_stays() {
-    let mut link = believed();
-    let (level, rate) = (link.level(), link.feed.target());
-    let number = link.feed.number;
-    let packet = SentPacket::new(number, DataSize::from_bytes(1_000));
-    link.feed.sluice.on_packet_sent(link.at, &packet);
-    let due = link.feed.sluice.next_timeout().expect("a timeout");
-    let patience = TimeDelta::from_millis(INTERVAL_MS * 5 / 2);
-    near((due - link.at).as_millis_f64(), 300.0 + patience.as_millis_f64(), 120.0);
-    link.feed.sluice.on_timeout(due);
-    near(link.feed.target(), rate + (150.0 - rate) * link.belief(), 1.0);
-    near(link.level(), level, 0.0);
 }
