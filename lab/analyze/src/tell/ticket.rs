@@ -299,9 +299,9 @@ mod tests {
         Found::new(Subject::Connection("6-1".into()), span, evidence)
     }
 
-    fn video(way: StreamDirection) -> Subject {
+    fn video(direction: StreamDirection) -> Subject {
         let connection = "6-1".into();
-        Subject::Stream(StreamId { connection, way, is_audio: false, ssrc: 1, rid: None })
+        Subject::Stream(StreamId { connection, direction, is_audio: false, ssrc: 1, rid: None })
     }
 
     #[test]
