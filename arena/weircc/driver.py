@@ -10,7 +10,10 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 PLUGIN = HERE / "target" / "release" / "libgstweir.so"
 os.environ["GST_PLUGIN_PATH"] = f"{PLUGIN.parent}:{os.environ.get('GST_PLUGIN_PATH', '')}"
-sys.path[:0] = [str(HERE.parent), str(HERE.parent.parent / "lab" / "call" / "src" / "peers" / "pipeline")]
+sys.path[:0] = [
+    str(HERE.parent),
+    str(HERE.parent.parent / "lab" / "call" / "src" / "peers" / "pipeline"),
+]
 
 import pipelines
 import sender
