@@ -210,7 +210,7 @@ mod tests {
             let with = all.iter().filter(|change| change.of == of);
             with.map(|change| change.name.as_str()).collect()
         };
-        assert_eq!(shown("S-13"), ["S-13 off"]);
+        assert_eq!(shown("S-13"), ["S-13 off", "S-13 off (drain)"]);
         assert_eq!(shown("q_min"), ["q_min 5 -> 2.5", "q_min 5 -> 10"]);
         assert_eq!(shown("share_alone"), ["share_alone 0.9 -> 0.95", "share_alone 0.9 -> 0.8"]);
         for name in NEAR_ONE {

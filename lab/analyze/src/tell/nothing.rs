@@ -130,10 +130,12 @@ impl Reader<'_> {
             lost.push(format!("late {late:.0} %"));
         }
         let lost = if lost.is_empty() { String::new() } else { format!(" ({})", lost.join(", ")) };
-        let is_received = |it: &&SampledStream| {
-            it.direction == StreamDirection::Received && it.kind == Kind::Video
-        };
-        let videos = self.call.streams().filter(is_received).count();
+        let mut videos = 0;
+        for stream in self.call.streams() {
+            if (stream.direction, stream.kind) == (StreamDirection::Received, Kind::Video) {
+                videos += 1;
+            }
+        }
         let watched_s = self.good.watched_s();
         let of = match watched_s / self.network.duration_s.max(f64::MIN_POSITIVE) {
             share if videos == 1 && share < ALMOST_ALL => {

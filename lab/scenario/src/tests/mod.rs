@@ -154,7 +154,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
          max_bitrate, source, source_limit, receiver_clock, feedback, route_changes, ecn, \
          priority, sender, tolerate_random_loss, compete_with_tcp, probe_when_limited, burst, \
          watches, repair, key_frame_interval, quality, call, category, bearer, congestion, short, \
-         small_queue, stack, ack, rate, packet",
+         small_queue, stack, delivery, ack, rate, packet",
     ),
     (
         "2Mbps",

@@ -91,7 +91,7 @@ fn an_error_of_a_trace_names_its_file_and_its_line() {
         (
             "{ trace = \"steps.txt\", unit = \"dB\" }",
             "x.toml:6: network.up.capacity.trace: 'steps.txt': rates are wanted, and the values \
-             are decibels",
+             are decibels (for sinr)",
         ),
         (
             "{ trace = \"steps.txt\", column = 0 }",
