@@ -4,8 +4,8 @@
 use weir_record::calls::stats::Kind;
 
 use crate::judge::rules::LOSS;
+use crate::measure::samples::Sample;
 use crate::measure::samples::losses;
-use crate::measure::samples::{Sample, SampledStream};
 use crate::read::dump::StreamDirection;
 use crate::tell::says::percent;
 use crate::tell::verdict::Reader;
