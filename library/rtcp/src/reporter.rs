@@ -91,6 +91,7 @@ pub struct Reporter {
 }
 
 /// The records that a feedback format keeps about arrived packets.
+#[allow(clippy::large_enum_variant, reason = "a reporter has one, and keeps it")]
 enum Notes {
     Twcc {
         recorder: ArrivalRecorder,

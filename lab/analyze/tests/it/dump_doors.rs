@@ -118,7 +118,7 @@ fn a_burst_has_its_own_share_whatever_the_fractions_of_its_times() {
             (now.received_audio.lost, now.received_audio.packets) = (20, 30);
         }
     });
-    for step in [0.37, 1.61, 2.7183] {
+    for step in [0.37, 1.61, 2.73] {
         let text = stamped(&burst, |ms| Some(json!(ms + (ms / 1e3 * step).fract() * 8.0)));
         let verdict = verdict(text.into_bytes());
         assert!(verdict.starts_with("Downlink lost 40.0 % of the packets from"), "{verdict}");
