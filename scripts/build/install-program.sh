@@ -67,10 +67,14 @@ case ${1:-} in
             put 644 "$licence" "$docs/${licence##*/}"
         done
         if [ -f "$compiled" ]; then
-            put 755 "$compiled" $package/_weir.abi3.so
+            # A library among the sources is what the package's tests left there, perhaps an older one.
             for file in lab/python/python/weir_rtc/*; do
-                [ ! -f "$file" ] || put 644 "$file" "$package/${file##*/}"
+                case $file in
+                    *.so) ;;
+                    *) [ ! -f "$file" ] || put 644 "$file" "$package/${file##*/}" ;;
+                esac
             done
+            put 755 "$compiled" $package/_weir.abi3.so
         fi
         install -m 644 "$made/installed.txt" "$root/$list"
         echo "$root/bin/weir"
