@@ -103,24 +103,7 @@ mod tests {
     use super::*;
 
     fn score(controller: &str, scenario: &str, seed: u64, regret: f64) -> Score {
-        Score {
-            scenario: format!("x/{scenario}.toml"),
-            family: "x".into(),
-            controller: controller.into(),
-            seed,
-            rate_mbps: 1.0,
-            possible_mbps: 1.0,
-            available_mbps: 1.0,
-            network_ms: 0.0,
-            sender_ms: 0.0,
-            waits_ms: 0.0,
-            loss_ratio: 0.0,
-            good_ratio: None,
-            fairness: None,
-            response_s: None,
-            regret,
-            terms: [regret, 0.0, 0.0, 0.0, 0.0],
-        }
+        Score::of_regret(&format!("x/{scenario}.toml"), controller, seed, regret)
     }
 
     /// Ten scenarios with three seeds, of which the change costs the first this much regret.

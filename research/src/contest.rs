@@ -229,24 +229,8 @@ mod tests {
     use super::*;
 
     fn score(controller: &str, family: &str, scenario: u64, seed: u64, regret: f64) -> Score {
-        Score {
-            scenario: format!("x/{family}/{scenario}.toml"),
-            family: family.into(),
-            controller: controller.into(),
-            seed,
-            rate_mbps: 1.0,
-            possible_mbps: 1.0,
-            available_mbps: 1.0,
-            network_ms: 0.0,
-            sender_ms: 0.0,
-            waits_ms: 0.0,
-            loss_ratio: 0.0,
-            good_ratio: None,
-            fairness: None,
-            response_s: None,
-            regret,
-            terms: [regret, 0.0, 0.0, 0.0, 0.0],
-        }
+        let scenario = format!("x/{family}/{scenario}.toml");
+        Score::of_regret(&scenario, controller, seed, regret)
     }
 
     /// Both controllers on this many scenarios with three seeds; the rival is worse by `by`.

@@ -90,6 +90,32 @@ pub struct Score {
     pub terms: [f64; 5],
 }
 
+#[cfg(test)]
+impl Score {
+    /// A score of which only the regret counts.
+    pub(crate) fn of_regret(scenario: &str, controller: &str, seed: u64, regret: f64) -> Self {
+        let family = scenario.rsplit('/').nth(1).expect("a scenario in a folder");
+        Self {
+            scenario: scenario.into(),
+            family: family.into(),
+            controller: controller.into(),
+            seed,
+            rate_mbps: 1.0,
+            possible_mbps: 1.0,
+            available_mbps: 1.0,
+            network_ms: 0.0,
+            sender_ms: 0.0,
+            waits_ms: 0.0,
+            loss_ratio: 0.0,
+            good_ratio: None,
+            fairness: None,
+            response_s: None,
+            regret,
+            terms: [regret, 0.0, 0.0, 0.0, 0.0],
+        }
+    }
+}
+
 /// What a flow did, from its rows.
 #[derive(Default)]
 struct Meter {
