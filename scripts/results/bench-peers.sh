@@ -9,7 +9,7 @@ cd "$(dirname "$0")/../.."
 # The estimator of str0m is private. Our program links its published source, in which two modules
 # are made public and nothing else is changed.
 made=target/peers
-manifest=bench/peers/str0m-source/Cargo.toml
+manifest=library/str0m/Cargo.toml
 if ! cargo fetch --quiet --locked --manifest-path "$manifest"; then
     echo 'bench-peers: skipped: the sources of the peers cannot be fetched' >&2
     exit 0
