@@ -10,7 +10,7 @@ cd "$(dirname "$0")/../.."
 
 scripts/build/format.sh --check
 cargo clippy --workspace --all-targets -- -D warnings
-# The GStreamer plugin and its example are workspaces of their own.
+# The GStreamer plugin and its example are a workspace of their own.
 missing=$(scripts/test/missing-for-gst.sh)
 if [ -z "$missing" ]; then
     cargo clippy --manifest-path library/gst/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}/gst" \
