@@ -120,12 +120,8 @@ kind = "cellular"
 bandwidth = "10MHz"
 """
 
-TAIL = """
-[network.up]
-delay = "10ms"
-
-[network.down]
-delay = "10ms"
+TAIL = """up = { delay = "10ms" }
+down = { delay = "10ms" }
 
 [media]
 min_bitrate = "150kbps"
