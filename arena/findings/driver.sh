@@ -42,7 +42,9 @@ case $finding in
         # The encoder's script is beside the folder of the stack.
         ln -sfn "$arena/encoder.py" "$folder/arena/encoder.py"
         cd "$folder/arena/webrtc-rs"
-        sed -i "s#\"../../library#\"$root/library#; s#\"../rust#\"$arena/rust#" Cargo.toml
+        sed -i "/^workspace = /d; s#\"../../library#\"$root/library#; s#\"../rust#\"$arena/rust#" Cargo.toml
+        printf '\n[workspace]\n' >> Cargo.toml
+        cp "$root/examples/Cargo.lock" .
         source=$(cargo metadata --format-version 1 | jq -r ".packages[] | select(.name == \"$name\").manifest_path")
         cp -r "${source%/Cargo.toml}" "$folder/$name"
         change "$folder/$name"

@@ -120,12 +120,8 @@ kind = "cellular"
 bandwidth = "10MHz"
 """
 
-TAIL = """
-[network.up]
-delay = "10ms"
-
-[network.down]
-delay = "10ms"
+TAIL = """up = { delay = "10ms" }
+down = { delay = "10ms" }
 
 [media]
 min_bitrate = "150kbps"
@@ -155,11 +151,16 @@ def users_flows(times, direction):
     return text
 
 
+def kept(old, name):
+    """A list of the old text behind an empty line, or nothing."""
+    begin = old.find(f"\n{name} = [\n")
+    return old[begin : old.find("\n]\n", begin) + 3] if begin >= 0 else ""
+
+
 def variant(name, title, keys, old):
     """A variant has the expectations of its scenario, and its own known misses, which the old text keeps."""
-    begin = old.find(f"\n[[variant.{name}.known_miss]]")
-    end = old.find("\n[variant.", begin)
-    misses = old[begin : end if end > 0 else None] if begin > 0 else ""
+    _, _, own = old.partition(f"\n[variant.{name}]\n")
+    misses = kept(own.partition("\n[variant.")[0], "known_miss")
     lines = "" if misses else "known_miss = []\n"
     lines += "".join(f"{key} = {value}\n" for key, value in keys)
     return f'\n[variant.{name}]\ntitle = "{title}"\n{lines}{misses}'
@@ -167,8 +168,6 @@ def variant(name, title, keys, old):
 
 def scenario(case, direction, intensity, old):
     """The text of a scenario. Expectations and known misses of the old text are kept."""
-    begin, end = old.find("\n[[expect]]"), old.find("\n[variant.rtt150]")
-    kept = old[begin:end] if 0 <= begin < end else ""
     # The draws of a case and direction are the same for each run of the script.
     rng = random.Random(f"{case} {direction} {intensity:g}")
     setting = CASES[case]
@@ -197,11 +196,12 @@ def scenario(case, direction, intensity, old):
             keys["direction"] = '"down"'
         keys["short"] = '{ size = ["250KB", "750KB"], idle = "4s", starts = "idle" }'
         text += flow(keys)
-    text += "]\n" + NETWORK
+    text += ']\nsection = [{ name = "evaluation", from = "30s", to = "60s" }]\n'
+    head = old.partition("\n[network]")[0]
+    text += kept(head, "expect") + kept(head, "known_miss") + NETWORK
     for name in names:
         text += terminal(name, user(rng, setting["site_m"]), rng.choice(setting["speeds"]))
     text += TAIL
-    text += '\n[[section]]\nname = "evaluation"\nfrom = "30s"\nto = "60s"\n' + kept
     far = [("network.up.delay", '"65ms"'), ("network.down.delay", '"65ms"')]
     limits = {"up": "2500kB", "down": "4MB"}
     queue = ", ".join(f"{way} = {AQM.format(limit=limit)}" for way, limit in limits.items())

@@ -10,7 +10,7 @@ cd "$(dirname "$0")/../.."
 
 scripts/build/format.sh --check
 cargo clippy --workspace --all-targets -- -D warnings
-# The GStreamer plugin and its example are workspaces of their own.
+# The GStreamer plugin and its example are a workspace of their own.
 missing=$(scripts/test/missing-for-gst.sh)
 if [ -z "$missing" ]; then
     cargo clippy --manifest-path library/gst/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}/gst" \
@@ -26,9 +26,8 @@ for name in $adapters; do
     cargo clippy --manifest-path "library/$name/Cargo.toml" --target-dir "${CARGO_TARGET_DIR:-target}/examples" \
         --all-targets -- -D warnings
 done
-# A workspace of its own whose lock file lacks a crate builds something else on each machine. The peers of a bench build
-# on a source that their script unpacks.
-for lock in $(git ls-files '*Cargo.lock' ':!bench/peers'); do
+# A workspace of its own whose lock file lacks a crate builds something else on each machine.
+for lock in $(git ls-files '*Cargo.lock'); do
     # It resolves, and downloads no crate.
     cargo update --quiet --workspace --locked --manifest-path "${lock%.lock}.toml" ||
         { echo "lint: $lock is not up to date: cargo update --workspace writes it anew" >&2 && exit 1; }

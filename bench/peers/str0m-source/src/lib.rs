@@ -1,1 +1,0 @@
-//! Empty: only its manifest is of use.
