@@ -2,7 +2,7 @@
 //! environment, a network with one hidden layer, and a change of the bitrate every 60 ms.
 
 use weir::controller::Settings;
-use weir::interval::IntervalMeter;
+use weir::observation::Observer;
 use weir::{
     Bitrate, Controller, FeedbackReport, Metrics, RateLimits, Reason, SentPacket, Target,
     TimeDelta, Timestamp,
@@ -47,7 +47,7 @@ pub struct Policy {
     /// Since when the bitrate has been the lowest.
     low_since: Option<Timestamp>,
     /// Counts as the environment does.
-    meter: IntervalMeter,
+    observer: Observer,
 }
 
 impl Policy {
@@ -71,7 +71,7 @@ impl Policy {
             silent_since: None,
             next_cut: Timestamp::ZERO,
             low_since: None,
-            meter: IntervalMeter::new(INTERVAL),
+            observer: Observer::new(INTERVAL),
         }
     }
 
@@ -81,13 +81,13 @@ impl Policy {
             self.low_since = None;
         } else if now - *self.low_since.get_or_insert(now) > LOW {
             self.low_since = None;
-            self.meter = IntervalMeter::new(INTERVAL);
+            self.observer = Observer::new(INTERVAL);
         }
     }
 
     /// What the environment shows at the end of an interval.
     fn observe(&mut self) -> [f64; INPUTS] {
-        let interval = self.meter.take();
+        let interval = self.observer.take();
         let share = |time: Option<TimeDelta>| {
             time.map_or(0.0, |time| (time.as_micros().max(0) as f64 / 1e6).min(1.0))
         };
@@ -126,12 +126,12 @@ fn to_unit(bps: f64) -> f64 {
 impl Controller for Policy {
     fn on_packet_sent(&mut self, now: Timestamp, packet: &SentPacket) {
         self.silent_since.get_or_insert(now);
-        self.meter.on_packet_sent(packet);
+        self.observer.on_packet_sent(packet);
     }
 
     fn on_feedback(&mut self, now: Timestamp, report: &FeedbackReport) {
         self.silent_since = Some(now);
-        self.meter.on_feedback(now, report);
+        self.observer.on_feedback(now, report);
     }
 
     fn on_receiver_limit(&mut self, _now: Timestamp, limit: Option<Bitrate>) {
@@ -146,7 +146,7 @@ impl Controller for Policy {
 
     fn on_route_change(&mut self, _now: Timestamp) {
         self.bitrate = self.limits.start();
-        self.meter = IntervalMeter::new(INTERVAL);
+        self.observer = Observer::new(INTERVAL);
         self.reason = Reason::NewRoute;
     }
 

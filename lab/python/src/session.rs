@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use pyo3::prelude::*;
 use weir::controller::{Controller, Metrics, Reason, Target};
 use weir::feedback::{FeedbackReport, SentPacket};
-use weir::interval::IntervalMeter;
+use weir::observation::Observer;
 use weir::{Bitrate, ControllerFactory, RateLimits, TimeDelta, Timestamp};
 
 use crate::error;
@@ -166,7 +166,7 @@ struct Driven {
     bitrate: Bitrate,
     observations: Sender<Observation>,
     actions: Receiver<f64>,
-    meter: IntervalMeter,
+    observer: Observer,
     reason: Reason,
 }
 
@@ -183,13 +183,13 @@ impl Driven {
             bitrate: limits.start(),
             observations,
             actions,
-            meter: IntervalMeter::new(interval),
+            observer: Observer::new(interval),
             reason: Reason::Start,
         }
     }
 
     fn observe(&mut self, now: Timestamp) -> Observation {
-        let seen = self.meter.take();
+        let seen = self.observer.take();
         Observation {
             time_us: now.as_micros(),
             target_bps: self.bitrate.as_bps() as f64,
@@ -211,11 +211,11 @@ fn micros(time: Option<TimeDelta>) -> i64 {
 
 impl Controller for Driven {
     fn on_packet_sent(&mut self, _now: Timestamp, packet: &SentPacket) {
-        self.meter.on_packet_sent(packet);
+        self.observer.on_packet_sent(packet);
     }
 
     fn on_feedback(&mut self, now: Timestamp, report: &FeedbackReport) {
-        self.meter.on_feedback(now, report);
+        self.observer.on_feedback(now, report);
     }
 
     fn on_receiver_limit(&mut self, _now: Timestamp, _limit: Option<Bitrate>) {}

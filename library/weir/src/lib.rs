@@ -89,8 +89,8 @@ mod duration;
 mod factory;
 pub mod feedback;
 mod fifo;
-pub mod interval;
 pub mod media_sender;
+pub mod observation;
 pub mod pacer;
 #[cfg(feature = "serde")]
 mod serde_impls;

@@ -8,7 +8,7 @@ use crate::units::{DataSize, TimeDelta, Timestamp};
 /// What was learned in one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
-pub struct Interval {
+pub struct Observation {
     /// Rate of the bytes that left the sender, in bit/s.
     pub sent_bps: f64,
     /// Rate of the bytes that feedback says arrived, in bit/s.
@@ -26,9 +26,9 @@ pub struct Interval {
     pub reports: u32,
 }
 
-/// Counts over intervals of one length.
+/// Observes intervals of one length.
 #[derive(Clone, Debug)]
-pub struct IntervalMeter {
+pub struct Observer {
     length: TimeDelta,
     counts: Counts,
     base_delay: Option<TimeDelta>,
@@ -47,8 +47,8 @@ struct Counts {
     reports: u32,
 }
 
-impl IntervalMeter {
-    /// A meter of intervals of this length, which is above zero.
+impl Observer {
+    /// Observes intervals of this length, which is above zero.
     pub fn new(length: TimeDelta) -> Self {
         Self { length, counts: Counts::default(), base_delay: None, rtt: None }
     }
@@ -79,7 +79,7 @@ impl IntervalMeter {
     }
 
     /// Ends the interval, and begins the next one.
-    pub fn take(&mut self) -> Interval {
+    pub fn take(&mut self) -> Observation {
         let counts = core::mem::take(&mut self.counts);
         let seconds = self.length.as_secs_f64();
         let rate = |size: DataSize| size.as_bytes() as f64 * 8.0 / seconds;
@@ -87,7 +87,7 @@ impl IntervalMeter {
         let delay = self.base_delay.filter(|_| counts.arrived > 0).map(|base| {
             TimeDelta::from_micros(counts.delay.as_micros() / i64::from(counts.arrived)) - base
         });
-        Interval {
+        Observation {
             sent_bps: rate(counts.sent),
             received_bps: rate(counts.received),
             queuing_delay: delay,
@@ -117,24 +117,24 @@ mod tests {
 
     #[test]
     fn an_interval_counts_what_its_reports_say_and_the_next_begins_at_zero() {
-        let mut meter = IntervalMeter::new(TimeDelta::from_millis(100));
+        let mut observer = Observer::new(TimeDelta::from_millis(100));
         let marked = PacketReport { ecn: Ecn::Ce, ..packet(3, 20, Some(60)) };
         let packets = vec![packet(1, 0, Some(30)), packet(2, 10, None), marked];
         let now = Timestamp::ZERO + TimeDelta::from_millis(100);
-        meter.on_feedback(now, &FeedbackReport::new(packets));
-        let seen = meter.take();
+        observer.on_feedback(now, &FeedbackReport::new(packets));
+        let seen = observer.take();
         // Two packets of 10,000 bits in 100 ms; the mean delay is 45 ms, the lowest 30 ms.
         assert_eq!(seen.received_bps, 200_000.0);
         assert_eq!(seen.queuing_delay, Some(TimeDelta::from_millis(15)));
         assert_eq!((seen.loss_ratio, seen.mark_ratio, seen.reports), (1.0 / 3.0, 0.5, 1));
-        let next = meter.take();
-        assert_eq!(next, Interval { rtt: seen.rtt, ..Interval::default() });
+        let next = observer.take();
+        assert_eq!(next, Observation { rtt: seen.rtt, ..Observation::default() });
         // On another clock, delays have another base.
         let later = FeedbackReport {
             new_clock: true,
             ..FeedbackReport::new(vec![packet(4, 90, Some(500))])
         };
-        meter.on_feedback(now, &later);
-        assert_eq!(meter.take().queuing_delay, Some(TimeDelta::ZERO));
+        observer.on_feedback(now, &later);
+        assert_eq!(observer.take().queuing_delay, Some(TimeDelta::ZERO));
     }
 }
