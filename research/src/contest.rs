@@ -160,7 +160,9 @@ fn bout(pairs: &[(&Score, &Score)]) -> Bout {
 
 fn counts<'a>(bouts: impl Iterator<Item = &'a Bout>) -> [usize; 3] {
     let mut counts = [0; 3];
-    bouts.for_each(|bout| counts[bout.outcome as usize] += 1);
+    for bout in bouts {
+        counts[bout.outcome as usize] += 1;
+    }
     counts
 }
 

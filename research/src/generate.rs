@@ -190,7 +190,9 @@ mod tests {
             scenario.duration = TimeDelta::from_secs(3);
             let end = Timestamp::ZERO + scenario.duration;
             scenario.flows.retain(|flow| flow.start < end);
-            scenario.flows.iter_mut().for_each(|flow| flow.stop = flow.stop.min(end));
+            for flow in &mut scenario.flows {
+                flow.stop = flow.stop.min(end);
+            }
             let stop = AtomicBool::new(false);
             let factory = LabAlgorithm::Gcc.into();
             let summary = simulate(&scenario, &factory, 1, None, &stop).unwrap().unwrap();

@@ -220,7 +220,7 @@ pub fn oracle_with_queue(scenario: &Scenario, hold: f64) -> Option<(f64, f64)> {
         delays.sort_by(f64::total_cmp);
         worst = worst.max(percentile(&delays, 0.95).unwrap_or(0.0));
     }
-    (shared > 0.0).then(|| (bits / shared, worst))
+    if shared > 0.0 { Some((bits / shared, worst)) } else { None }
 }
 
 /// The time of a flow that a score counts.
@@ -373,7 +373,7 @@ impl Run<'_> {
             let ratio = self.meters[index].bits(from, to) / if share > 0.0 { share } else { most };
             (low, high) = (low.min(ratio), high.max(ratio));
         }
-        (most > 0.0 && high > 0.0).then(|| low / high)
+        if most > 0.0 && high > 0.0 { Some(low / high) } else { None }
     }
 
     /// Mean seconds beyond the goal until the flows reached a share that had risen.
@@ -394,7 +394,7 @@ impl Run<'_> {
                 late.push((took - goal).max(0.0));
             }
         }
-        (!late.is_empty()).then(|| late.iter().sum::<f64>() / late.len() as f64)
+        if !late.is_empty() { Some(late.iter().sum::<f64>() / late.len() as f64) } else { None }
     }
 }
 

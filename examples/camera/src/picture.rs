@@ -73,13 +73,17 @@ impl Pictures {
         let left = self.frame * STEP % (self.width - size);
         for (y, row) in self.luma.chunks_exact_mut(self.width).enumerate() {
             let from = &self.texture[y % TEXTURE * 2 * TEXTURE + pan..][..TEXTURE];
-            row.chunks_mut(TEXTURE).for_each(|part| part.copy_from_slice(&from[..part.len()]));
+            for part in row.chunks_mut(TEXTURE) {
+                part.copy_from_slice(&from[..part.len()]);
+            }
             if (size..2 * size).contains(&y) {
                 row[left..left + size].fill((y % 8 * 20) as u8 + 40);
             }
             let offset = (self.frame * 7919 + y * 104_729) % (NOISE - self.width);
             let noise = &self.noise[offset..];
-            row.iter_mut().zip(noise).for_each(|(pixel, noise)| *pixel += noise);
+            for (pixel, noise) in row.iter_mut().zip(noise) {
+                *pixel += noise;
+            }
         }
         if self.is_tagged {
             let tag = Tag { number: self.frame as u16, stream: 0 };

@@ -75,7 +75,7 @@ impl Subscriber {
 
     /// When it wants to be woken up.
     pub fn deadline(&self) -> Option<Timestamp> {
-        self.downlink.peer.is_connected.then(|| self.core.next_timeout())
+        if self.downlink.peer.is_connected { Some(self.core.next_timeout()) } else { None }
     }
 
     /// A publisher's track gets the first free slot, unless it has one. Returns `false` if there is

@@ -180,7 +180,9 @@ impl Message {
         bytes.extend(self.application.to_be_bytes());
         bytes.extend(self.hop_by_hop.to_be_bytes());
         bytes.extend(self.end_to_end.to_be_bytes());
-        self.avps.iter().for_each(|avp| avp.emit(&mut bytes));
+        for avp in &self.avps {
+            avp.emit(&mut bytes);
+        }
         assert!(bytes.len() <= MOST_BYTES, "a message has at most {MOST_BYTES} bytes");
         let length = u32::try_from(bytes.len()).expect("24 bits fit 32 bits");
         bytes[..4].copy_from_slice(&(u32::from(VERSION) << 24 | length).to_be_bytes());

@@ -317,7 +317,7 @@ impl PageConfig {
             height,
             frame_rate: fps,
             codec: codec.name(),
-            opus: (call.opus != Opus::default()).then(|| call.opus.into()),
+            opus: if call.opus != Opus::default() { Some(call.opus.into()) } else { None },
             degradation: degradation_name(degradation),
             content_hint: if matches!(content, Content::Screen | Content::Slides) {
                 "detail"

@@ -237,7 +237,9 @@ fn lines(judgements: &[&Judgement]) -> Table<'static> {
     // With one seed the column of seeds is not needed.
     if judgements.iter().all(|judgement| judgement.seeds.len() == 1) {
         table.head.truncate(SEEDS);
-        table.rows.iter_mut().for_each(|row| row.truncate(SEEDS));
+        for row in &mut table.rows {
+            row.truncate(SEEDS);
+        }
         table.spare.clear();
     }
     table

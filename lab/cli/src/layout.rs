@@ -147,7 +147,7 @@ impl Table<'_> {
         let mut text = line(&columns, indent, &heads);
         let mut common: Option<String> = None;
         for row in &self.rows {
-            let above = (indent > 0).then(|| self.in_common(row));
+            let above = if indent > 0 { Some(self.in_common(row)) } else { None };
             if above != common {
                 text.extend(above.iter().map(|above| format!("{above}\n")));
                 common = above;

@@ -334,7 +334,9 @@ impl Worker {
             }
         }
         if is_released {
-            (0..self.tuns.len()).for_each(|host| self.write(host));
+            for host in 0..self.tuns.len() {
+                self.write(host);
+            }
         }
     }
 

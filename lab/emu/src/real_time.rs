@@ -122,7 +122,7 @@ impl RealTime {
 
     /// When to call [`RealTime::poll`] next.
     pub(crate) fn next_event(&self) -> Instant {
-        let before = self.before_goes_on().then(|| self.before.next_event());
+        let before = if self.before_goes_on() { Some(self.before.next_event()) } else { None };
         let run = self.run.as_ref().map(Clocked::next_event);
         before.into_iter().chain(run).min().expect("one of the two goes on")
     }

@@ -313,7 +313,9 @@ mod tests {
 
     fn run(late: &[u64], busy: f64, stolen: f64) -> Emulation {
         let mut lateness = Lateness::default();
-        late.iter().for_each(|us| lateness.record(Duration::from_micros(*us)));
+        for us in late {
+            lateness.record(Duration::from_micros(*us));
+        }
         Emulation {
             lateness,
             cpu: Some(CpuShares { busy, nice: 0.0, stolen }),

@@ -161,7 +161,9 @@ mod tests {
     fn a_long_column_reads_as_it_was_filled_and_keeps_little_in_memory() {
         let mut column = Column::new(&Arc::default());
         let numbers: Vec<u64> = (0..10 * BLOCK as u64 + 5).map(|index| index * index).collect();
-        numbers.iter().for_each(|number| column.push(*number));
+        for number in &numbers {
+            column.push(*number);
+        }
         assert_eq!(column.len(), numbers.len());
         for rows in [0..numbers.len(), 3..4, BLOCK - 1..7 * BLOCK + 1, 9 * BLOCK..9 * BLOCK] {
             assert!(

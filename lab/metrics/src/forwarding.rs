@@ -91,7 +91,7 @@ impl ForwardingMeter {
 }
 
 fn ratio(part: u64, whole: u64) -> Option<f64> {
-    (whole > 0).then(|| part as f64 / whole as f64)
+    if whole > 0 { Some(part as f64 / whole as f64) } else { None }
 }
 
 #[cfg(test)]

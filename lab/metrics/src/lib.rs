@@ -168,7 +168,9 @@ impl Metrics {
     /// came or went.
     pub fn of(rows: &[Row], arrivals: &[Timestamp]) -> Self {
         let mut meter = FlowMeter::new(&[], arrivals.to_vec(), &Arc::default());
-        rows.iter().for_each(|row| meter.push(row));
+        for row in rows {
+            meter.push(row);
+        }
         meter.finish().whole
     }
 
@@ -187,13 +189,15 @@ impl Metrics {
 /// Changes of the capacity between consecutive rows of one flow.
 pub fn capacity_changes(rows: &[Row]) -> Vec<CapacityChange> {
     let mut meter = FlowMeter::new(&[], Vec::new(), &Arc::default());
-    rows.iter().for_each(|row| meter.push(row));
+    for row in rows {
+        meter.push(row);
+    }
     meter.finish().changes
 }
 
 /// Mean of the values; `None` if there are none.
 pub fn mean(values: Vec<f64>) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    if !values.is_empty() { Some(values.iter().sum::<f64>() / values.len() as f64) } else { None }
 }
 
 /// The `q` quantile (0 to 1) of sorted values, interpolated linearly between ranks; `None` if there
@@ -221,13 +225,15 @@ impl RunningMean {
 
     /// The mean; `None` if there are no values.
     pub fn value(self) -> Option<f64> {
-        (self.count > 0).then(|| self.sum / self.count as f64)
+        if self.count > 0 { Some(self.sum / self.count as f64) } else { None }
     }
 }
 
 impl Extend<f64> for RunningMean {
     fn extend<I: IntoIterator<Item = f64>>(&mut self, values: I) {
-        values.into_iter().for_each(|value| self.push(value));
+        for value in values {
+            self.push(value);
+        }
     }
 }
 
@@ -273,7 +279,9 @@ mod tests {
 
     fn measured(rows: &[Row], parts: &[Range<Timestamp>]) -> FlowMeasurements {
         let mut meter = FlowMeter::new(parts, Vec::new(), &Arc::default());
-        rows.iter().for_each(|row| meter.push(row));
+        for row in rows {
+            meter.push(row);
+        }
         meter.finish()
     }
 

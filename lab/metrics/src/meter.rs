@@ -269,7 +269,7 @@ impl Part {
 
     fn utilization(&self) -> Option<f64> {
         let carried = self.carried?.bits;
-        (carried > 0.0).then(|| self.received.as_bits() as f64 / carried)
+        if carried > 0.0 { Some(self.received.as_bits() as f64 / carried) } else { None }
     }
 
     /// `None` if nothing was sent, or if the feedback was not measured.
@@ -306,5 +306,5 @@ impl Loss {
 }
 
 fn loss_ratio(sent: u64, lost: u64) -> Option<f64> {
-    (sent > 0).then(|| (lost as f64 / sent as f64).min(1.0))
+    if sent > 0 { Some((lost as f64 / sent as f64).min(1.0)) } else { None }
 }

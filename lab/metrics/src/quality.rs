@@ -158,7 +158,7 @@ impl QualityMeter {
     /// The current interval is over.
     fn judge(&mut self) {
         let Interval { shown, delay_ms, vmaf, .. } = self.current;
-        let delay = (shown > 0).then(|| delay_ms / shown as f64);
+        let delay = if shown > 0 { Some(delay_ms / shown as f64) } else { None };
         match vmaf {
             Some(vmaf) => {
                 let half = HalfSecond::judge(shown, delay, vmaf as f64 / HUNDREDTHS);

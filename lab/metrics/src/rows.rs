@@ -86,7 +86,9 @@ mod tests {
     fn rows_are_found_by_their_time_across_a_gap() {
         let mut times = Times::default();
         let ends: Vec<i64> = (1..=40).chain(100..=140).map(|row| row * 50).collect();
-        ends.iter().for_each(|ms| times.push(Timestamp::from_millis(*ms)));
+        for ms in &ends {
+            times.push(Timestamp::from_millis(*ms));
+        }
         assert_eq!(times.sequences.len(), 2);
         for ms in [0, 49, 50, 51, 1_999, 2_000, 4_999, 5_000, 6_999, 7_000, 9_000] {
             let before = ends.partition_point(|end| *end <= ms);

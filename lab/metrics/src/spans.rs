@@ -73,7 +73,7 @@ pub(super) fn oscillations_per_min(received: &Received, spans: &[Range<usize>]) 
         }
         seconds += ROW_INTERVAL.as_secs_f64() * late.len() as f64;
     }
-    (seconds > 0.0).then(|| f64::from(swings) * 60.0 / seconds)
+    if seconds > 0.0 { Some(f64::from(swings) * 60.0 / seconds) } else { None }
 }
 
 /// Second half of a span.

@@ -41,7 +41,9 @@ impl Tally {
         // the last bit.
         let mut sum = 0.0;
         for (time, count) in &self.counts {
-            (0..*count).for_each(|_| sum += ms(*time));
+            for _ in 0..*count {
+                sum += ms(*time);
+            }
         }
         Some(Distribution {
             mean: sum / self.total as f64,
@@ -105,7 +107,9 @@ mod tests {
         let micros = (0..40_000_i64).map(|index| index * 7_919 % 1_013 + 250);
         let times: Vec<TimeDelta> = micros.map(TimeDelta::from_micros).collect();
         let mut tally = Tally::default();
-        times.iter().for_each(|time| tally.push(*time));
+        for time in &times {
+            tally.push(*time);
+        }
         let mut sorted: Vec<f64> =
             times.iter().map(|time| (*time - times[0]).as_millis_f64()).collect();
         sorted.sort_by(f64::total_cmp);

@@ -95,7 +95,7 @@ impl VideoMeter {
 }
 
 fn ratio(part: f64, whole: f64) -> Option<f64> {
-    (whole > 0.0).then(|| part / whole)
+    if whole > 0.0 { Some(part / whole) } else { None }
 }
 
 #[cfg(test)]

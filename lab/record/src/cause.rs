@@ -261,7 +261,7 @@ impl Target {
 }
 
 fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    if !values.is_empty() { Some(values.iter().sum::<f64>() / values.len() as f64) } else { None }
 }
 
 #[cfg(test)]

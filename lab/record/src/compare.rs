@@ -227,7 +227,7 @@ impl<'a> Difference<'a> {
         if change == 0.0 {
             return Some(0.0);
         }
-        (before != 0.0).then(|| change / before.abs() * 100.0)
+        if before != 0.0 { Some(change / before.abs() * 100.0) } else { None }
     }
 
     /// The test of the difference; `None` if there are too few seeds, or nothing random.

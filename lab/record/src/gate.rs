@@ -235,7 +235,7 @@ mod tests {
             limit,
             bound,
             pass: measured.is_some_and(|value| bound.holds(value, limit)),
-            known_miss: known_miss.then(|| "because".into()),
+            known_miss: if known_miss { Some("because".into()) } else { None },
             by_chance: false,
             requirements: vec!["2".into()],
         }

@@ -229,7 +229,9 @@ mod tests {
             let b: Vec<f64> = (1..=size).map(|i| i as f64).collect();
             let mut a: Vec<f64> = (0..size).map(|i| -(i as f64)).collect();
             let (whole, rest) = (overtaken / size, overtaken % size);
-            (0..whole).for_each(|i| a[i] = 100.0 + i as f64);
+            for (i, value) in a.iter_mut().take(whole).enumerate() {
+                *value = 100.0 + i as f64;
+            }
             a[whole] = rest as f64 + 0.5;
             rank_sum(&a, &b)
         };

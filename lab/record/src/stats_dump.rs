@@ -41,7 +41,7 @@ pub fn stats_dump(
         dump.take(part);
         Ok::<(), std::convert::Infallible>(())
     });
-    is_whole.then(|| dump.finish())
+    if is_whole { Some(dump.finish()) } else { None }
 }
 
 /// The counters of one video.

@@ -362,8 +362,12 @@ impl<'a> Measurer<'a> {
         for row in &trace.rows {
             self.add_row(row);
         }
-        trace.access.wifi.rows.iter().for_each(|row| self.add_node_row(row));
-        trace.access.cellular.rows.iter().for_each(|row| self.add_bearer_row(row));
+        for row in &trace.access.wifi.rows {
+            self.add_node_row(row);
+        }
+        for row in &trace.access.cellular.rows {
+            self.add_bearer_row(row);
+        }
     }
 
     /// Measures the next row. Returns the row as measured: loads are subtracted from its capacity.
@@ -378,12 +382,16 @@ impl<'a> Measurer<'a> {
 
     /// Measures the next row of a node.
     pub fn add_node_row(&mut self, row: &NodeRow) {
-        self.cell.iter_mut().for_each(|part| part.push(row));
+        for part in &mut self.cell {
+            part.push(row);
+        }
     }
 
     /// Measures the next row of a bearer.
     pub fn add_bearer_row(&mut self, row: &BearerRow) {
-        self.terminals.iter_mut().for_each(|part| part.push(row));
+        for part in &mut self.terminals {
+            part.push(row);
+        }
     }
 
     /// Computes the summary after the last row.

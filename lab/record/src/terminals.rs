@@ -59,7 +59,9 @@ impl TerminalsMeter {
     pub(crate) fn push(&mut self, row: &BearerRow) {
         if self.part.start < row.time && row.time <= self.part.end {
             let own = self.groups.iter_mut().filter(|(_, nodes, _)| nodes.contains(&row.node));
-            own.for_each(|(_, _, meters)| meters.of_mut(row.direction).push(row));
+            for (_, _, meters) in own {
+                meters.of_mut(row.direction).push(row);
+            }
         }
     }
 
@@ -154,7 +156,7 @@ fn metrics(
 }
 
 fn ratio(part: f64, whole: f64) -> Option<f64> {
-    (whole > 0.0).then(|| part / whole)
+    if whole > 0.0 { Some(part / whole) } else { None }
 }
 
 #[cfg(test)]

@@ -26,7 +26,9 @@ impl CellMeter {
     pub(crate) fn push(&mut self, row: &NodeRow) {
         if self.part.start < row.time && row.time <= self.part.end {
             let own = self.groups.iter_mut().filter(|(_, nodes, _)| nodes.contains(&row.node));
-            own.for_each(|(_, _, meter)| meter.push(row));
+            for (_, _, meter) in own {
+                meter.push(row);
+            }
         }
     }
 
@@ -95,7 +97,7 @@ impl NodeMeter {
 }
 
 fn ratio(part: f64, whole: f64) -> Option<f64> {
-    (whole > 0.0).then(|| part / whole)
+    if whole > 0.0 { Some(part / whole) } else { None }
 }
 
 #[cfg(test)]
@@ -118,7 +120,9 @@ mod tests {
         };
         let rows = [row(1, 500, 62_500, 0), row(2, 500, 125_000, 2)];
         let mut meter = NodeMeter::default();
-        rows.iter().for_each(|row| meter.push(row));
+        for row in &rows {
+            meter.push(row);
+        }
         let metrics = meter.metrics(2);
         assert_eq!(metrics.delivered_mbps, 3.0); // 187,500 B in half a second
         assert_eq!(metrics.loss_ratio, Some(0.25));

@@ -248,7 +248,7 @@ fn mean_over(peer: &Peer, value: fn(&Interval) -> Option<f64>) -> Option<f64> {
 
 fn sum_over(peer: &Peer, value: fn(&Interval) -> Option<f64>) -> Option<f64> {
     let values: Vec<f64> = peer.intervals.iter().filter_map(value).collect();
-    (!values.is_empty()).then(|| rounded(values.iter().sum(), DECIMALS))
+    if !values.is_empty() { Some(rounded(values.iter().sum(), DECIMALS)) } else { None }
 }
 
 /// The causes that limited the quality, with their shares of the time.

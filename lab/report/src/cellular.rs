@@ -134,7 +134,7 @@ impl Bin {
     }
 
     fn mean(self, sum: f64, decimals: i32) -> Option<f64> {
-        (self.rows > 0).then(|| rounded(sum / f64::from(self.rows), decimals))
+        if self.rows > 0 { Some(rounded(sum / f64::from(self.rows), decimals)) } else { None }
     }
 
     fn seconds(self) -> f64 {
@@ -203,7 +203,7 @@ fn of_time(bin: Bin, amount: f64, decimals: i32) -> Option<f64> {
 }
 
 fn share(part: f64, whole: f64, decimals: i32) -> Option<f64> {
-    (whole > 0.0).then(|| rounded(part / whole, decimals))
+    if whole > 0.0 { Some(rounded(part / whole, decimals)) } else { None }
 }
 
 /// The picture of resource blocks; `None` if no block was recorded.

@@ -74,7 +74,9 @@ impl Thinner {
         if self.steps.len() > self.most {
             self.is_thinned = true;
             let steps = std::mem::take(&mut self.steps);
-            steps.into_iter().for_each(|step| self.keep_if_largest(step));
+            for step in steps {
+                self.keep_if_largest(step);
+            }
         }
     }
 
@@ -128,7 +130,9 @@ mod tests {
 
     fn thin(changes: &[trace::RateChange]) -> Vec<RateChange> {
         let mut thinner = Thinner::new(TimeDelta::from_secs(10), MOST);
-        changes.iter().for_each(|change| thinner.push(change.clone()));
+        for change in changes {
+            thinner.push(change.clone());
+        }
         thinner.finish()
     }
 

@@ -1,4 +1,4 @@
-//! The report's data as the page reads it. `lab/web/src/format.ts` is generated from these types,
+//! The report's data as the page reads it. `lab/web/src/format/` is generated from these types,
 //! comments included: `WEIR_UPDATE=1 cargo test -p weir-report generated` writes it again.
 //!
 //! Every number carries its unit in its name; `null` means that the value does not apply or that

@@ -11,7 +11,13 @@ use ts_rs::{Config, TS, TypeVisitor};
 use crate::{Report, SweepReport};
 
 const COMMAND: &str = "WEIR_UPDATE=1 cargo test -p weir-report generated";
-const FORMAT_TS: &str = "lab/web/src/format.ts";
+const FOLDER: &str = "lab/web/src/format";
+const HEAD: &str = "\
+// The report's data as the lab writes it: the contract between the Rust side and this page.
+//
+// Every number carries its unit in its name. `null` means that the value does not apply or that
+// nobody measured it. Seeds are strings, because JavaScript loses integers above 2^53.
+";
 
 /// Fails if the file differs from `wanted`. With `WEIR_UPDATE` in the environment, writes it
 /// instead.
@@ -22,6 +28,7 @@ fn hold(path: &str, wanted: &str) {
         return;
     }
     assert!(env::var_os("WEIR_UPDATE").is_some(), "{} is out of date: {COMMAND}", path.display());
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, wanted).unwrap();
 }
 
@@ -31,45 +38,88 @@ fn generated_types_of_the_report_are_up_to_date() {
     let mut types = Types { cfg: &cfg, found: BTreeMap::new() };
     types.visit::<Report>();
     types.visit::<SweepReport>();
-    let mut text = format!(
-        "// The report's data as the lab writes it: the contract between the Rust side and this \
-         page.\n\
-         // Generated from lab/report/src/{{format,call_format,server_format,signalling,\
-         sweep}}.rs by `{COMMAND}`.\n\
-         //\n\
-         // Every number carries its unit in its name. `null` means that the value does not apply \
-         or that\n\
-         // nobody measured it. Seeds are strings, because JavaScript loses integers above 2^53.\n"
-    );
-    let mut written = BTreeSet::new();
-    types.write("Report", &mut written, &mut text);
-    types.write("SweepReport", &mut written, &mut text);
+    let (mut files, mut written) = (BTreeMap::new(), BTreeSet::new());
+    types.write("Report", &mut written, &mut files);
+    types.write("SweepReport", &mut written, &mut files);
     assert_eq!(written.len(), types.found.len());
-    hold(FORMAT_TS, &text);
+    let mut index = HEAD.to_owned();
+    for (name, file) in &files {
+        hold(&format!("{FOLDER}/{name}.ts"), &file.text());
+        writeln!(index, "export type * from \"./{name}\";").unwrap();
+    }
+    hold(&format!("{FOLDER}/index.ts"), &index);
+}
+
+/// A type in TypeScript.
+struct Declaration {
+    /// Name of the file that it stands in.
+    file: &'static str,
+    text: String,
+}
+
+/// The file of a type, by the module in Rust that has it.
+fn file_of(rust: &str) -> &'static str {
+    match rust.split("::").nth(1) {
+        Some("call_format" | "calls") => "calls",
+        Some("server_format") => "server",
+        Some("signalling") => "signalling",
+        Some("sweep") => "sweep",
+        _ => "report",
+    }
+}
+
+/// A file of declarations, and the types that it needs of others.
+#[derive(Default)]
+struct File {
+    imports: BTreeMap<&'static str, BTreeSet<String>>,
+    declarations: String,
+}
+
+impl File {
+    fn text(&self) -> String {
+        let mut text = format!("// Generated from the types of lab/report by `{COMMAND}`.\n");
+        for (file, names) in &self.imports {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            writeln!(text, "import type {{ {} }} from \"./{file}\";", names.join(", ")).unwrap();
+        }
+        text + &self.declarations
+    }
 }
 
 /// A type and all types that its members need, each once.
 struct Types<'a> {
     cfg: &'a Config,
-    /// Declarations by name, because the order in which ts-rs visits types varies.
-    found: BTreeMap<String, String>,
+    /// By name, because the order in which ts-rs visits types varies.
+    found: BTreeMap<String, Declaration>,
 }
 
 impl Types<'_> {
     /// Writes a type, then the types that its members name, in their order, each once.
-    fn write(&self, name: &str, written: &mut BTreeSet<String>, text: &mut String) {
-        let Some(declaration) = self.found.get(name) else { return };
+    fn write(
+        &self,
+        name: &str,
+        written: &mut BTreeSet<String>,
+        files: &mut BTreeMap<&'static str, File>,
+    ) {
+        let Some(Declaration { file, text }) = self.found.get(name) else { return };
         if !written.insert(name.into()) {
             return;
         }
-        text.push('\n');
-        text.push_str(declaration);
-        for line in declaration.lines() {
+        let declarations = &mut files.entry(file).or_default().declarations;
+        declarations.push('\n');
+        declarations.push_str(text);
+        for line in text.lines() {
             if line.trim_start().starts_with(['*', '/']) {
                 continue;
             }
-            let words = line.split(|letter: char| !letter.is_alphanumeric());
-            words.for_each(|word| self.write(word, written, text));
+            for word in line.split(|letter: char| !letter.is_alphanumeric()) {
+                let Some(other) = self.found.get(word) else { continue };
+                if other.file != *file {
+                    let imports = &mut files.entry(file).or_default().imports;
+                    imports.entry(other.file).or_default().insert(word.into());
+                }
+                self.write(word, written, files);
+            }
         }
     }
 }
@@ -81,8 +131,9 @@ impl TypeVisitor for Types<'_> {
             return;
         }
         let comment = T::docs().map(|docs| comment(&docs, "")).unwrap_or_default();
-        let declaration = format!("{comment}{}", pretty(&name, &T::decl(self.cfg)));
-        self.found.insert(name, declaration);
+        let text = format!("{comment}{}", pretty(&name, &T::decl(self.cfg)));
+        let file = file_of(std::any::type_name::<T>());
+        self.found.insert(name, Declaration { file, text });
         T::visit_dependencies(self);
     }
 }

@@ -106,7 +106,9 @@ impl Average {
     pub(super) fn add(&mut self, curve: &Curve) {
         for (means, curve) in self.0.iter_mut().zip(&curve.0) {
             means.resize(curve.len(), RunningMean::default());
-            means.iter_mut().zip(curve).for_each(|(mean, value)| mean.extend(*value));
+            for (mean, value) in means.iter_mut().zip(curve) {
+                mean.extend(*value);
+            }
         }
     }
 
@@ -204,7 +206,7 @@ fn loss_percent(cell: &Cell<'_>) -> Option<f64> {
 fn possible_mbps(possible: &Possible, from: Timestamp, to: Timestamp) -> Option<f64> {
     let seconds = (to - from).as_secs_f64();
     let is_active = seconds > 0.0 && possible.shared_bits(from, to) > 0.0;
-    is_active.then(|| rounded(possible.bits(from, to) / seconds / 1e6, 4))
+    if is_active { Some(rounded(possible.bits(from, to) / seconds / 1e6, 4)) } else { None }
 }
 
 /// Fills gaps of at most `max_gap` points with the line between their ends.
@@ -250,7 +252,9 @@ mod tests {
         let mut average = Average::default();
         for rows in runs {
             let mut pen = Pen::new(&grid);
-            rows.iter().for_each(|row| pen.push(row));
+            for row in *rows {
+                pen.push(row);
+            }
             average.add(&pen.finish());
         }
         average.series(&grid, None)
@@ -310,7 +314,9 @@ mod tests {
     fn loss_is_per_cent_of_the_packets_sent_and_unknown_where_none_was() {
         let mut rows = rows(|_| 0);
         rows[100].lost_packets = 1;
-        rows[200..].iter_mut().for_each(|row| row.sent_packets = 0);
+        for row in rows[200..].iter_mut() {
+            row.sent_packets = 0;
+        }
         let series = average(&[&rows], LENGTH, MAX_POINTS);
         // One of the twenty packets of 200 ms.
         assert_eq!(series.loss_percent[99..105], [0.0, 5.0, 5.0, 5.0, 5.0, 0.0].map(Some));

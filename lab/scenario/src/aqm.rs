@@ -77,13 +77,11 @@ fn codel(table: &Table, default: CoDelConfig) -> Result<CoDelConfig> {
 }
 
 fn red(table: &Table, default: RedConfig) -> Result<RedConfig> {
-    let packets = |key, default| table.get(key).map_or(Ok(default), |item| item.number());
-    let probability = table.get("max_probability");
     let max_probability =
-        probability.map_or(Ok(default.max_probability), |item| item.probability())?;
+        table.or("max_probability", default.max_probability, Item::probability)?;
     let red = default
-        .with_min(packets("min", default.min)?)
-        .with_max(packets("max", default.max)?)
+        .with_min(table.or("min", default.min, Item::number)?)
+        .with_max(table.or("max", default.max, Item::number)?)
         .with_max_probability(max_probability)
         .with_ecn(ecn(table, default.ecn)?);
     if red.min < 0.0 || red.min >= red.max {
@@ -102,7 +100,7 @@ fn time(table: &Table, key: &'static str, default: TimeDelta) -> Result<TimeDelt
 }
 
 fn ecn(table: &Table, default: bool) -> Result<bool> {
-    table.get("ecn").map_or(Ok(default), |item| item.boolean())
+    table.or("ecn", default, Item::boolean)
 }
 
 #[cfg(test)]

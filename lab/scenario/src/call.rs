@@ -4,6 +4,8 @@
 //! both, and the audio flows that belong to them. The k-th media flow of a direction belongs to
 //! call k, unless it names another call.
 
+use std::ops::RangeInclusive;
+
 use weir::units::{TimeDelta, Timestamp};
 pub use weir_sim::{Codec, Content, Degradation};
 use weir_sim::{EncoderDriver, EncoderVideo, Source};
@@ -258,13 +260,16 @@ impl Scenario {
         let mut calls: Vec<PlannedCall> = Vec::new();
         for (index, flow) in self.flows.iter().enumerate() {
             let Some(number) = flow.call else { continue };
-            let at = calls.iter().position(|call| call.number == number).unwrap_or_else(|| {
+            if calls.iter().all(|call| call.number != number) {
                 let (up, down, audio_up, audio_down) = (None, None, None, None);
                 calls.push(PlannedCall { number, up, down, audio_up, audio_down });
-                calls.len() - 1
-            });
-            if let Some(place) = calls[at].place(flow) {
-                *place = Some(index);
+            }
+            for call in &mut calls {
+                if call.number == number
+                    && let Some(place) = call.place(flow)
+                {
+                    *place = Some(index);
+                }
             }
         }
         calls.sort_by_key(|call| call.number);
@@ -283,30 +288,23 @@ impl Scenario {
 pub(super) fn plan(top: &Table, duration: TimeDelta) -> Result<CallPlan> {
     let Some(item) = top.get("call") else { return Ok(CallPlan::default()) };
     let table = item.table(CALL)?;
-    let topology = table.get("topology").map(|item| topology(&item)).transpose()?;
-    let relay = table
-        .get("relay")
-        .map(|item| item.choice(&[("udp", Relay::Udp), ("tcp", Relay::Tcp)]))
-        .transpose()?;
-    let servers = table.get("servers").map_or(Ok(Vec::new()), |item| servers(&item))?;
+    let relay = table.optional_choice("relay", &[("udp", Relay::Udp), ("tcp", Relay::Tcp)])?;
+    let servers = table.or("servers", Vec::new(), servers)?;
     if let (Some(_), Some(item)) = (relay, table.get("servers")) {
         return Err(item.error("relay sends all media through a relay: leave out one of the two"));
     }
-    let ice_restart = table
-        .get("ice_restart")
-        .map_or(Ok(IceRestart::Never), |item| ice_restart(&item, duration))?;
-    let iterations = table.get("iterations").map(|item| whole(&item, 1.0, MAX_ITERATIONS));
-    let iterations = iterations.transpose()?.map(|number| Iterations(number.into()));
+    let iterations = whole_or(&table, "iterations", 1, 1.0..=MAX_ITERATIONS)?;
     Ok(CallPlan {
-        topology: topology.unwrap_or_default(),
+        topology: table.or("topology", Topology::default(), topology)?,
         relay,
         servers,
-        ice_restart,
-        iterations: iterations.unwrap_or_default(),
-        browsers: table.get("browser").map_or(Ok(Default::default()), |item| browsers(&item))?,
-        video: table.get("video").map_or(Ok(Picture::default()), |item| picture(&item))?,
-        audio: table.get("audio").map_or(Ok(Opus::default()), |item| opus::opus(&item))?,
-        capture: table.get("capture").map_or(Ok(false), |item| item.boolean())?,
+        ice_restart: table
+            .or("ice_restart", IceRestart::Never, |item| ice_restart(item, duration))?,
+        iterations: Iterations(iterations.into()),
+        browsers: table.or("browser", Default::default(), browsers)?,
+        video: table.or("video", Picture::default(), picture)?,
+        audio: table.or("audio", Opus::default(), opus::opus)?,
+        capture: table.or("capture", false, Item::boolean)?,
     })
 }
 
@@ -349,8 +347,10 @@ pub(super) fn encoder(
 
 /// Reads the call number that a media or audio flow names.
 pub(super) fn number(table: &Table) -> Result<Option<usize>> {
-    let number = table.get("call").map(|item| whole(&item, 1.0, MAX_CALLS)).transpose()?;
-    Ok(number.map(|number| number as usize))
+    match table.get("call") {
+        Some(item) => Ok(Some(item.whole(MAX_CALLS)?)),
+        None => Ok(None),
+    }
 }
 
 /// Numbers the calls of flows that name none. Refuses two flows of one kind and direction in one
@@ -391,10 +391,15 @@ fn topology(item: &Item) -> Result<Topology> {
 }
 
 fn servers(list: &Item) -> Result<Vec<IceServer>> {
-    let elements = list.elements().filter(|elements| !elements.is_empty());
-    let elements =
-        elements.ok_or_else(|| list.error("expected a list such as [\"stun\", \"turn-udp\"]"))?;
-    elements.iter().map(|item| item.choice(&IceServer::NAMES)).collect()
+    let elements = list.elements().unwrap_or_default();
+    if elements.is_empty() {
+        return Err(list.error("expected a list such as [\"stun\", \"turn-udp\"]"));
+    }
+    let mut servers = Vec::new();
+    for item in elements {
+        servers.push(item.choice(&IceServer::NAMES)?);
+    }
+    Ok(servers)
 }
 
 fn ice_restart(item: &Item, duration: TimeDelta) -> Result<IceRestart> {
@@ -415,8 +420,7 @@ fn ice_restart(item: &Item, duration: TimeDelta) -> Result<IceRestart> {
 fn browsers(item: &Item) -> Result<[BrowserKind; 2]> {
     let table = item.table(BROWSER)?;
     let kinds = [BrowserKind::Chromium, BrowserKind::Firefox].map(|kind| (kind.name(), kind));
-    let [a, b] = ["a", "b"]
-        .map(|key| table.get(key).map_or(Ok(BrowserKind::Chromium), |item| item.choice(&kinds)));
+    let [a, b] = ["a", "b"].map(|key| table.choice(key, BrowserKind::Chromium, &kinds));
     Ok([a?, b?])
 }
 
@@ -427,29 +431,16 @@ fn is_alike(a: &Flow, b: &Flow) -> bool {
 fn picture(item: &Item) -> Result<Picture> {
     let table = item.table(VIDEO)?;
     let default = Picture::default();
-    let codec = table.get("codec").map(|item| {
-        item.choice(&[
-            ("vp8", Codec::Vp8),
-            ("vp9", Codec::Vp9),
-            ("h264", Codec::H264),
-            ("av1", Codec::Av1),
-        ])
-    });
-    let layers = table.get("simulcast").map_or(Ok(default.layers), |item| layers(&item));
+    let codecs =
+        [("vp8", Codec::Vp8), ("vp9", Codec::Vp9), ("h264", Codec::H264), ("av1", Codec::Av1)];
     let picture = Picture {
-        width: table.get("width").map_or(Ok(default.width), |item| whole(&item, 16.0, MAX_SIDE))?,
-        height: table
-            .get("height")
-            .map_or(Ok(default.height), |item| whole(&item, 16.0, MAX_SIDE))?,
-        fps: table.get("fps").map_or(Ok(default.fps), |item| whole(&item, 1.0, MAX_FPS))?,
-        codec: codec.transpose()?.unwrap_or(default.codec),
-        content: table
-            .get("content")
-            .map_or(Ok(default.content), |item: Item| item.choice(&CONTENTS))?,
-        degradation: table
-            .get("degradation")
-            .map_or(Ok(default.degradation), |item: Item| item.choice(&DEGRADATIONS))?,
-        layers: layers?,
+        width: whole_or(&table, "width", default.width, 16.0..=MAX_SIDE)?,
+        height: whole_or(&table, "height", default.height, 16.0..=MAX_SIDE)?,
+        fps: whole_or(&table, "fps", default.fps, 1.0..=MAX_FPS)?,
+        codec: table.choice("codec", default.codec, &codecs)?,
+        content: table.choice("content", default.content, &CONTENTS)?,
+        degradation: table.choice("degradation", default.degradation, &DEGRADATIONS)?,
+        layers: table.or("simulcast", default.layers, layers)?,
     };
     let is_plain = picture.codec == Codec::Vp8 && picture.degradation == Degradation::default();
     if picture.layers > 1 && !is_plain {
@@ -459,16 +450,23 @@ fn picture(item: &Item) -> Result<Picture> {
 }
 
 fn layers(item: &Item) -> Result<u32> {
-    match whole(item, 1.0, MAX_LAYERS)? {
+    match item.whole(MAX_LAYERS)? as u32 {
         2 => Err(item.error("must be 1 or 3")),
         layers => Ok(layers),
     }
 }
 
-fn whole(item: &Item, min: f64, max: f64) -> Result<u32> {
+fn whole_or(
+    table: &Table,
+    key: &'static str,
+    default: u32,
+    range: RangeInclusive<f64>,
+) -> Result<u32> {
+    let Some(item) = table.get(key) else { return Ok(default) };
     let number = item.number()?;
-    if number.fract() == 0.0 && (min..=max).contains(&number) {
+    if number.fract() == 0.0 && range.contains(&number) {
         return Ok(number as u32);
     }
+    let (min, max) = (range.start(), range.end());
     Err(item.error(&format!("must be a whole number from {min} to {max}")))
 }

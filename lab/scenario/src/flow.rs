@@ -110,7 +110,7 @@ pub(super) fn flows(
                 media.watches = server::watched(&table, server.publishers.len())?;
             }
         }
-        let count = table.get("count").map_or(Ok(1), |item| item.whole(MAX_COUNT))?;
+        let count = table.whole("count", 1, MAX_COUNT)?;
         let mut attachments = network.attachments(&table)?.into_iter().cycle();
         if attachments.clone().next().is_none() && flow.hops.is_empty() {
             let terminal = network.access.as_ref().map_or("host", |it| it.config.terminal_word());
@@ -134,8 +134,10 @@ pub(super) fn flows(
 }
 
 fn refuse_too_long(flows: &[Flow], top: &Table) -> Result<()> {
-    let lasting = flows.iter().map(|flow| flow.stop - flow.start);
-    let together = lasting.fold(TimeDelta::ZERO, |sum, time| sum + time);
+    let mut together = TimeDelta::ZERO;
+    for flow in flows {
+        together += flow.stop - flow.start;
+    }
     if together <= FLOW_TIME_MAX {
         return Ok(());
     }
@@ -190,11 +192,13 @@ enum Kind {
 }
 
 fn flow(table: &Table, duration: TimeDelta, hops: usize) -> Result<Flow> {
-    let direction = table.get("direction").map_or(Ok(Direction::Up), |item| {
-        item.choice(&[("up", Direction::Up), ("down", Direction::Down)])
-    })?;
-    let start = moment(table, "start", duration)?.unwrap_or(Timestamp::ZERO);
-    let stop = moment(table, "stop", duration)?.unwrap_or(Timestamp::ZERO + duration);
+    let direction = table.choice(
+        "direction",
+        Direction::Up,
+        &[("up", Direction::Up), ("down", Direction::Down)],
+    )?;
+    let start = table.moment("start", duration)?.unwrap_or(Timestamp::ZERO);
+    let stop = table.moment("stop", duration)?.unwrap_or(Timestamp::ZERO + duration);
     if stop <= start {
         return Err(table.error("stop must come after start"));
     }
@@ -202,26 +206,28 @@ fn flow(table: &Table, duration: TimeDelta, hops: usize) -> Result<Flow> {
     // table that describes several flows uses the terminals of a group in turn.
     let flow = FlowConfig::new("", duration, ())
         .with_direction(direction)
-        .with_hops(table.get("hops").map_or(Ok(0..hops), |item| crossed(&item, hops))?)
-        .with_access_delay(table.get("delay").map_or(Ok(TimeDelta::ZERO), |item| item.time())?)
+        .with_hops(table.or("hops", 0..hops, |item| crossed(item, hops))?)
+        .with_access_delay(table.or("delay", TimeDelta::ZERO, Item::time)?)
         .with_start(start)
         .with_stop(stop)
-        .with_pauses(table.get("pauses").map_or(Ok(Vec::new()), |item| pauses(&item, start, stop))?)
+        .with_pauses(table.or("pauses", Vec::new(), |item| pauses(item, start, stop))?)
         .with_call(call::number(table)?)
         .with_quality(quality(table)?);
     Ok(flow.carrying(traffic(table, duration)?))
 }
 
 fn kind_of(table: &Table) -> Result<Kind> {
-    table.get("kind").map_or(Ok(Kind::Media), |item| {
-        item.choice(&[
+    table.choice(
+        "kind",
+        Kind::Media,
+        &[
             ("media", Kind::Media),
             ("audio", Kind::Audio),
             ("tcp", Kind::Tcp),
             ("quic", Kind::Quic),
             ("udp", Kind::Udp),
-        ])
-    })
+        ],
+    )
 }
 
 fn traffic(table: &Table, duration: TimeDelta) -> Result<Traffic> {
@@ -233,10 +239,9 @@ fn traffic(table: &Table, duration: TimeDelta) -> Result<Traffic> {
         Kind::Quic => &QUIC,
         Kind::Udp => &UDP,
     };
-    let foreign = FLOW.iter().filter(|key| !COMMON.contains(key) && !own.contains(key));
-    for key in foreign {
-        if let Some(item) = table.get(key) {
-            return Err(item.error("this kind of flow has no such key"));
+    for key in FLOW.iter() {
+        if !COMMON.contains(key) && !own.contains(key) {
+            table.refuse(key, "this kind of flow has no such key")?;
         }
     }
     match kind {
@@ -248,21 +253,21 @@ fn traffic(table: &Table, duration: TimeDelta) -> Result<Traffic> {
     }
 }
 
-fn moment(table: &Table, key: &'static str, duration: TimeDelta) -> Result<Option<Timestamp>> {
-    table.get(key).map(|item| item.moment(duration)).transpose()
-}
-
 /// Reads numbers of consecutive hops, such as `[1, 2]`.
 fn crossed(item: &Item, hops: usize) -> Result<Range<usize>> {
-    let elements = item.elements().filter(|elements| !elements.is_empty());
-    let Some(elements) = elements else { return Err(item.error("expected a list such as [1]")) };
-    let numbers =
-        elements.iter().map(|item| item.whole(hops as f64)).collect::<Result<Vec<usize>>>()?;
-    let range = numbers[0] - 1..numbers[numbers.len() - 1];
-    if !range.clone().map(|index| index + 1).eq(numbers) {
-        return Err(item.error("hops must follow each other, as in [1, 2]"));
+    let elements = item.elements().unwrap_or_default();
+    let [first, rest @ ..] = &elements[..] else {
+        return Err(item.error("expected a list such as [1]"));
+    };
+    let first = first.whole(hops as f64)?;
+    let mut last = first;
+    for element in rest {
+        last += 1;
+        if element.whole(hops as f64)? != last {
+            return Err(item.error("hops must follow each other, as in [1, 2]"));
+        }
     }
-    Ok(range)
+    Ok(first - 1..last)
 }
 
 /// Reads pauses such as `[["40s", "60s"]]`. They must be in order and within the flow's time.
@@ -283,38 +288,31 @@ fn pauses(item: &Item, start: Timestamp, stop: Timestamp) -> Result<Vec<Range<Ti
 }
 
 fn switch(table: &Table, key: &'static str) -> Result<bool> {
-    table.get(key).map_or(Ok(false), |item| item.boolean())
+    table.or(key, false, Item::boolean)
 }
 
 fn media(table: &Table, duration: TimeDelta) -> Result<Media> {
-    let ecn = table.get("ecn").map_or(Ok(EcnMode::Off), |item| {
-        item.choice(&[("off", EcnMode::Off), ("classic", EcnMode::Classic), ("l4s", EcnMode::L4s)])
-    })?;
-    let controller =
-        table.get("controller").map_or(Ok(None), |item| item.algorithm_or_variable())?;
+    let ecn = table.choice(
+        "ecn",
+        EcnMode::Off,
+        &[("off", EcnMode::Off), ("classic", EcnMode::Classic), ("l4s", EcnMode::L4s)],
+    )?;
+    let controller = table.or("controller", None, Item::algorithm_or_variable)?;
     let settings = Settings::new(limits(table)?)
         .with_ecn(ecn)
-        .with_priority(table.get("priority").map_or(Ok(1.0), |item| priority(&item))?)
+        .with_priority(table.or("priority", 1.0, priority)?)
         .with_tolerate_random_loss(switch(table, "tolerate_random_loss")?)
         .with_compete_with_tcp(switch(table, "compete_with_tcp")?)
-        .with_probe_when_limited(
-            table.get("probe_when_limited").map_or(Ok(true), |item| item.boolean())?,
-        )
-        .with_burst(table.get("burst").map(|item| item.time()).transpose()?);
-    let clock = table.get("receiver_clock");
-    let routes = table.get("route_changes");
+        .with_probe_when_limited(table.or("probe_when_limited", true, Item::boolean)?)
+        .with_burst(table.optional("burst", Item::time)?);
     Ok(Media::new(controller, settings, source(table)?)
-        .with_source_limit(
-            table.get("source_limit").map(|item| source_limit(&item, duration)).transpose()?,
-        )
-        .with_receiver_clock(
-            clock.map(|item| receiver_clock(&item, duration)).transpose()?.unwrap_or_default(),
-        )
+        .with_source_limit(table.optional("source_limit", |item| source_limit(item, duration))?)
+        .with_receiver_clock(table.or("receiver_clock", ReceiverClock::default(), |item| {
+            receiver_clock(item, duration)
+        })?)
         .with_feedback(feedback(table, duration)?)
-        .with_route_changes(
-            routes.map(|item| times(&item, duration)).transpose()?.unwrap_or_default(),
-        )
-        .with_sender(table.get("sender").map(|item| item.prose()).transpose()?)
+        .with_route_changes(table.or("route_changes", Vec::new(), |item| times(item, duration))?)
+        .with_sender(table.optional("sender", Item::prose)?)
         .with_repair(repair(table, duration)?))
 }
 
@@ -337,8 +335,8 @@ fn repair(flow: &Table, duration: TimeDelta) -> Result<Option<Repair>> {
         return Err(interval.error("only a flow with repair shows frames; write repair = {}"));
     };
     let table = item.table(REPAIR)?;
-    let nack = table.get("nack").map_or(Ok(false), |item| item.boolean())?;
-    let fec = table.get("fec").map_or(Ok(false), |item| item.boolean())?;
+    let nack = table.or("nack", false, Item::boolean)?;
+    let fec = table.or("fec", false, Item::boolean)?;
     let key_frame_interval =
         interval.map(|item| key_frame_interval(&item, duration)).transpose()?;
     let repair = Repair::NONE.with_nack(nack).with_fec(fec);
@@ -362,14 +360,14 @@ fn priority(item: &Item) -> Result<f64> {
 }
 
 fn limits(table: &Table) -> Result<RateLimits> {
-    let min = table.get("min_bitrate").map_or(Ok(MIN_BITRATE), |item| item.rate())?;
-    let max = table.get("max_bitrate").map_or(Ok(MAX_BITRATE), |item| item.rate())?;
+    let min = table.or("min_bitrate", MIN_BITRATE, Item::rate)?;
+    let max = table.or("max_bitrate", MAX_BITRATE, Item::rate)?;
     if min > max {
         let message = format!("min_bitrate ({min}) must not be above max_bitrate ({max})");
         return Err(table.error(&message));
     }
     let start = START_BITRATE.clamp(min, max);
-    let start = table.get("start_bitrate").map_or(Ok(start), |item| item.rate())?;
+    let start = table.or("start_bitrate", start, Item::rate)?;
     RateLimits::new(min, start, max).map_err(|_| {
         table.error(&format!(
             "start_bitrate ({start}) must lie between min_bitrate ({min}) and max_bitrate ({max})"
@@ -384,6 +382,14 @@ enum SourceKind {
     Encoder,
 }
 
+fn frame_rate(item: &Item) -> Result<f64> {
+    let fps = item.number()?;
+    if (FPS_MIN..=FPS_MAX).contains(&fps) {
+        return Ok(fps);
+    }
+    Err(item.error(&format!("must be between {FPS_MIN} and {FPS_MAX} frames a second")))
+}
+
 fn source(flow: &Table) -> Result<Source> {
     let Some(item) = flow.get("source") else { return Ok(Source::Filler { fps: FPS, cap: None }) };
     let table = item.table(SOURCE)?;
@@ -392,36 +398,23 @@ fn source(flow: &Table) -> Result<Source> {
         ("rfc8593", SourceKind::Rfc8593),
         ("encoder", SourceKind::Encoder),
     ])?;
-    let fps = table.get("fps").map_or(Ok(FPS), |item| {
-        let fps = item.number()?;
-        if (FPS_MIN..=FPS_MAX).contains(&fps) {
-            return Ok(fps);
-        }
-        Err(item.error(&format!("must be between {FPS_MIN} and {FPS_MAX} frames a second")))
-    })?;
-    let cap = table.get("cap");
-    let reaction = table.get("reaction");
+    let fps = table.or("fps", FPS, frame_rate)?;
     let driver = encoder_driver(&table, kind)?;
-    let waits = reaction.as_ref().map(|item| item.time()).transpose()?;
-    match (kind, &cap, &reaction) {
-        (SourceKind::Rfc8593, None, _) => {
-            Ok(Source::Rfc8593 { fps, reaction: waits.unwrap_or(REACTION) })
-        }
-        (SourceKind::Rfc8593, Some(cap), _) => {
-            Err(cap.error("this source has no cap; write max_bitrate in the flow instead"))
-        }
-        (_, _, Some(reaction)) if waits > Some(TimeDelta::ZERO) => {
-            Err(reaction.error("this source follows its target at once; write \"0s\" or rfc8593"))
-        }
-        (SourceKind::Filler, ..) => {
-            Ok(Source::Filler { fps, cap: cap.map(|item| item.rate()).transpose()? })
-        }
-        (SourceKind::Encoder, ..) => {
-            let cap = cap.map(|item| item.rate()).transpose()?;
-            // The video follows once the table of the call is read.
-            Ok(Source::Encoder { fps, cap, video: EncoderVideo { driver, ..Default::default() } })
-        }
+    let reaction = table.optional("reaction", Item::time)?;
+    if matches!(kind, SourceKind::Rfc8593) {
+        table.refuse("cap", "this source has no cap; write max_bitrate in the flow instead")?;
+        return Ok(Source::Rfc8593 { fps, reaction: reaction.unwrap_or(REACTION) });
     }
+    if reaction > Some(TimeDelta::ZERO) {
+        const WHY: &str = "this source follows its target at once; write \"0s\" or rfc8593";
+        table.refuse("reaction", WHY)?;
+    }
+    let cap = table.optional("cap", Item::rate)?;
+    if matches!(kind, SourceKind::Filler) {
+        return Ok(Source::Filler { fps, cap });
+    }
+    // The video follows once the table of the call is read.
+    Ok(Source::Encoder { fps, cap, video: EncoderVideo { driver, ..Default::default() } })
 }
 
 /// What drives the encoder of a source; only the kind `encoder` has one.
@@ -443,31 +436,34 @@ fn source_limit(item: &Item, duration: TimeDelta) -> Result<Schedule> {
 
 fn receiver_clock(item: &Item, duration: TimeDelta) -> Result<ReceiverClock> {
     let table = item.table(RECEIVER_CLOCK)?;
-    let skew_ppm = table.get("skew_ppm").map_or(Ok(0.0), |item| {
-        let skew = item.number()?;
-        if skew.abs() <= SKEW_PPM_MAX {
-            return Ok(skew);
-        }
-        Err(item.error(&format!("must be between -{SKEW_PPM_MAX} and {SKEW_PPM_MAX} ppm")))
-    })?;
-    let ahead = table.get("ahead").map_or(Ok(TimeDelta::ZERO), |item| item.time())?;
-    let jumps = table.get("jumps").map_or(Ok(Vec::new()), |item| {
-        let Some(elements) = item.elements() else {
-            return Err(
-                item.error("expected jumps such as [[\"60s\", \"1s\"], [\"90s\", \"-3s\"]]")
-            );
-        };
-        let jumps = steps(&elements, duration, "\"1s\"", Item::signed_time)?;
-        let increase = jumps.is_sorted_by(|a, b| a.0 < b.0);
-        increase.then_some(jumps).ok_or_else(|| item.error("each jump must be later"))
-    })?;
-    let restarts = table.get("restarts");
-    let restarts = restarts.map_or(Ok(Vec::new()), |item| times(&item, duration))?;
+    let skew_ppm = table.or("skew_ppm", 0.0, skew_ppm)?;
+    let ahead = table.or("ahead", TimeDelta::ZERO, Item::time)?;
+    let jumps = table.or("jumps", Vec::new(), |item| jumps(item, duration))?;
+    let restarts = table.or("restarts", Vec::new(), |item| times(item, duration))?;
     let clock = ReceiverClock::new(skew_ppm, jumps).ahead_by(ahead).with_restarts(&restarts);
     if clock.shows_negative_times() {
         return Err(table.error("the clock must not show times before 0; write ahead = \"1h\""));
     }
     Ok(clock)
+}
+
+fn skew_ppm(item: &Item) -> Result<f64> {
+    let skew = item.number()?;
+    if skew.abs() <= SKEW_PPM_MAX {
+        return Ok(skew);
+    }
+    Err(item.error(&format!("must be between -{SKEW_PPM_MAX} and {SKEW_PPM_MAX} ppm")))
+}
+
+fn jumps(item: &Item, duration: TimeDelta) -> Result<Vec<(Timestamp, TimeDelta)>> {
+    let Some(elements) = item.elements() else {
+        return Err(item.error("expected jumps such as [[\"60s\", \"1s\"], [\"90s\", \"-3s\"]]"));
+    };
+    let jumps = steps(&elements, duration, "\"1s\"", Item::signed_time)?;
+    if !jumps.is_sorted_by(|a, b| a.0 < b.0) {
+        return Err(item.error("each jump must be later"));
+    }
+    Ok(jumps)
 }
 
 /// Reads times such as `["30s", "60s"]`. They must be in order and within the run.
@@ -503,21 +499,21 @@ fn feedback(table: &Table, duration: TimeDelta) -> Result<Vec<(Timestamp, Feedba
 }
 
 fn tcp(table: &Table) -> Result<Tcp> {
-    let congestion =
-        table.get("congestion").map_or(Ok(Congestion::Cubic(Cubic::Rfc9438)), |item| {
-            item.choice(&[
-                ("cubic", Congestion::Cubic(Cubic::Rfc9438)),
-                ("cubic-linux", Congestion::Cubic(Cubic::Linux)),
-                ("reno", Congestion::Reno),
-                ("bbr", Congestion::Bbr),
-                ("prague", Congestion::Prague),
-            ])
-        })?;
-    let short = table.get("short").map(|item| short(&item)).transpose()?;
+    let congestion = table.choice(
+        "congestion",
+        Congestion::Cubic(Cubic::Rfc9438),
+        &[
+            ("cubic", Congestion::Cubic(Cubic::Rfc9438)),
+            ("cubic-linux", Congestion::Cubic(Cubic::Linux)),
+            ("reno", Congestion::Reno),
+            ("bbr", Congestion::Bbr),
+            ("prague", Congestion::Prague),
+        ],
+    )?;
+    let short = table.optional("short", short)?;
     let default = Tcp::new(congestion);
     let ecn = tcp_ecn(table, &default)?;
-    let small_queue =
-        table.get("small_queue").map_or(Ok(default.small_queue), |item| item.size())?;
+    let small_queue = table.or("small_queue", default.small_queue, Item::size)?;
     Ok(default.with_ecn(ecn).with_short(short).with_small_queue(small_queue))
 }
 
@@ -543,10 +539,17 @@ fn short(item: &Item) -> Result<ShortTransfers> {
         return Err(size.error("the first size must not be above the second"));
     }
     let mean_idle = table.require("idle", "\"10s\"")?.time()?;
-    let starts_idle = table
-        .get("starts")
-        .map_or(Ok(false), |item| item.choice(&[("active", false), ("idle", true)]))?;
+    let starts_idle = table.choice("starts", false, &[("active", false), ("idle", true)])?;
     Ok(ShortTransfers::new(min_size, max_size, mean_idle).with_starts_idle(starts_idle))
+}
+
+fn udp_packet(item: &Item) -> Result<DataSize> {
+    let size = item.size()?;
+    if UDP_PACKETS.contains(&size.as_bytes()) {
+        return Ok(size);
+    }
+    let (least, most) = (UDP_PACKETS.start, UDP_PACKETS.end - 1);
+    Err(item.error(&format!("must be between {least}B, its headers, and {most}B")))
 }
 
 fn udp(table: &Table, duration: TimeDelta) -> Result<Udp> {
@@ -555,13 +558,6 @@ fn udp(table: &Table, duration: TimeDelta) -> Result<Udp> {
         None => Schedule::constant(item.rate()?),
         Some(elements) => Schedule::new(steps(&elements, duration, "\"1500kbps\"", Item::rate)?),
     };
-    let packet = table.get("packet").map_or(Ok(UDP_PACKET), |item| {
-        let size = item.size()?;
-        if UDP_PACKETS.contains(&size.as_bytes()) {
-            return Ok(size);
-        }
-        let (least, most) = (UDP_PACKETS.start, UDP_PACKETS.end - 1);
-        Err(item.error(&format!("must be between {least}B, its headers, and {most}B")))
-    })?;
+    let packet = table.or("packet", UDP_PACKET, udp_packet)?;
     Ok(Udp::new(rate.map_err(|error| item.error(&error.to_string()))?, packet))
 }

@@ -34,7 +34,7 @@ pub(super) fn handovers(
     files: &TraceFiles<'_>,
 ) -> Result<Vec<ParticipantHandover>> {
     let mut found = Vec::new();
-    for (name, item) in top.get("handover").map_or(Ok(Vec::new()), |item| item.named())? {
+    for (name, item) in top.or("handover", Vec::new(), Item::named)? {
         found.push(handover(name, &item, duration, files)?);
     }
     Ok(found)
@@ -54,7 +54,7 @@ fn handover(
     Ok(ParticipantHandover {
         participant: name.to_owned(),
         at: table.require("at", "\"15s\"")?.moment(duration)?,
-        gap: table.get("gap").map_or(Ok(TimeDelta::ZERO), |item| item.time())?,
+        gap: table.or("gap", TimeDelta::ZERO, Item::time)?,
         hops: wired::hops(&table, duration, files)?,
     })
 }

@@ -45,9 +45,9 @@ pub(super) fn common_load(
         let error = format!("must be between {}B and {}B", packets.start(), packets.end());
         return Err(item.error(&error));
     }
-    let start = table.get("start").map_or(Ok(Timestamp::ZERO), |item| item.moment(duration))?;
+    let start = table.moment("start", duration)?.unwrap_or(Timestamp::ZERO);
     let end = Timestamp::ZERO + duration;
-    let stop = table.get("stop").map_or(Ok(end), |item| item.moment(duration))?;
+    let stop = table.moment("stop", duration)?.unwrap_or(end);
     if stop <= start {
         return Err(table.error("stop must come after start"));
     }

@@ -33,7 +33,7 @@ pub struct ParticipantNat {
 /// Reads all tables.
 pub(super) fn nats(top: &Table, duration: TimeDelta) -> Result<Vec<ParticipantNat>> {
     let mut nats: Vec<ParticipantNat> = Vec::new();
-    for (name, item) in top.get("nat").map_or(Ok(Vec::new()), |item| item.named())? {
+    for (name, item) in top.or("nat", Vec::new(), Item::named)? {
         let nat = nat(name, &item, duration)?;
         let taken = nats.iter().find_map(|other| {
             Some((other, other.participants.iter().find(|one| nat.participants.contains(one))?))
@@ -62,22 +62,20 @@ fn nat(name: &str, item: &Item, duration: TimeDelta) -> Result<ParticipantNat> {
     let (mapping, filtering) = (behaviour(&table, "mapping")?, behaviour(&table, "filtering")?);
     let blocks_udp =
         table.get("udp").map(|item| item.choice(&[("open", false), ("blocked", true)]));
-    let hairpin = table.get("hairpin").map(|item| item.boolean()).transpose()?;
+    let hairpin = table.optional("hairpin", Item::boolean)?;
     let config = NatConfig {
         mapping: mapping.unwrap_or(default.mapping),
         filtering: filtering.unwrap_or(default.filtering),
         hairpin: hairpin.unwrap_or(default.hairpin),
-        mapping_timeout: table
-            .get("mapping_timeout")
-            .map_or(Ok(default.mapping_timeout), |item| timeout(&item))?,
+        mapping_timeout: table.or("mapping_timeout", default.mapping_timeout, timeout)?,
         blocks_udp: blocks_udp.transpose()?.unwrap_or(default.blocks_udp),
     };
-    let rebinds = table.get("rebind").map_or(Ok(Vec::new()), |item| rebinds(&item, duration))?;
+    let rebinds = table.or("rebind", Vec::new(), |item| rebinds(item, duration))?;
     Ok(ParticipantNat { name: name.to_owned(), participants, config, rebinds })
 }
 
 fn behaviour(table: &Table, key: &'static str) -> Result<Option<Behaviour>> {
-    table.get(key).map(|item| item.choice(&Behaviour::NAMES)).transpose()
+    table.optional_choice(key, &Behaviour::NAMES)
 }
 
 /// Whether a name is one that calls or applications give: `a`, `b`, `a1`, `b2`, `p3`.

@@ -64,7 +64,7 @@ pub(super) fn participants(
     duration: TimeDelta,
     files: &TraceFiles<'_>,
 ) -> Result<BTreeMap<String, ParticipantNetwork>> {
-    let named = top.get("participant").map_or(Ok(Vec::new()), |item| item.named())?;
+    let named = top.or("participant", Vec::new(), Item::named)?;
     let mut found = BTreeMap::new();
     for (name, item) in named {
         let number = name.strip_prefix('p').and_then(|number| number.parse::<usize>().ok());
@@ -83,7 +83,7 @@ pub(super) fn participants(
 fn read(item: &Item, duration: TimeDelta, files: &TraceFiles<'_>) -> Result<Network> {
     let network = item.table(&KEYS)?;
     let names: Vec<(&str, &'static Kind)> = KINDS.iter().map(|kind| (kind.name, *kind)).collect();
-    let kind = network.get("kind").map_or(Ok(KINDS[0]), |item| item.choice(&names))?;
+    let kind = network.choice("kind", KINDS[0], &names)?;
     for other in KINDS {
         for key in other.keys.iter().filter(|key| !kind.keys.contains(key)) {
             network.refuse(key, other.refusal)?;
@@ -104,6 +104,9 @@ impl Network {
                 flow.refuse(key, other.flow_refusal)?;
             }
         }
-        self.access.as_ref().map_or(Ok(Vec::new()), |access| (self.kind.attachments)(flow, access))
+        match &self.access {
+            Some(access) => (self.kind.attachments)(flow, access),
+            None => Ok(Vec::new()),
+        }
     }
 }

@@ -114,9 +114,9 @@ pub(super) fn opus(item: &Item) -> Result<Opus> {
         bitrate = Some(rate);
     }
     Ok(Opus {
-        fec: table.get("fec").map_or(Ok(default.fec), |item| item.boolean())?,
-        red: table.get("red").map_or(Ok(default.red), |item| item.boolean())?,
-        dtx: table.get("dtx").map_or(Ok(default.dtx), |item| item.boolean())?,
+        fec: table.or("fec", default.fec, Item::boolean)?,
+        red: table.or("red", default.red, Item::boolean)?,
+        dtx: table.or("dtx", default.dtx, Item::boolean)?,
         frame_ms,
         bitrate,
     })

@@ -176,7 +176,7 @@ fn read_from(
 
 /// Applies the variant of this name.
 fn varied<'a>(top: Table<'a>, name: &str) -> Result<Table<'a>> {
-    let variants = top.get("variant").map_or(Ok(Vec::new()), |item| item.named())?;
+    let variants = top.or("variant", Vec::new(), Item::named)?;
     match variants.iter().find(|variant| variant.0 == name) {
         Some((_, variant)) => top.varied(variant),
         None => Err(top.error(&format!("there is no variant {}", quoted(name)))),
@@ -257,7 +257,7 @@ fn paper(
     let value = PaperValue {
         location: table.require("location", "\"Table 1\"")?.prose()?,
         metric: paper_metric(table, path)?,
-        controller: table.get("controller").map(|item| item.algorithm()).transpose()?,
+        controller: table.optional("controller", Item::algorithm)?,
         flow: flow_name(table, flows)?,
         section: None,
         published: String::new(),
@@ -315,10 +315,10 @@ fn expectation(
         metric,
         flow,
         section,
-        controllers: table.get("controllers").map_or(Ok(Vec::new()), controllers)?,
+        controllers: table.or("controllers", Vec::new(), controllers)?,
         condition,
         recovery,
-        requirements: table.get("requirements").map_or(Ok(Vec::new()), requirements)?,
+        requirements: table.or("requirements", Vec::new(), requirements)?,
         known_misses: Vec::new(),
     })
 }
@@ -402,9 +402,9 @@ fn can_have(table: &Table, expectation: &Expectation, scope: MetricScope<'_>) ->
 
 /// Adds a known miss to the expectations that it names.
 fn known_miss(table: &Table, expectations: &mut [Expectation]) -> Result<()> {
-    let controllers = controllers(table.require("controllers", "[\"nada\"]")?)?;
+    let controllers = controllers(&table.require("controllers", "[\"nada\"]")?)?;
     let why = table.require("why", "\"The standard's gain is too small here\"")?.prose()?;
-    let by_chance = table.get("by_chance").map_or(Ok(false), |item| item.boolean())?;
+    let by_chance = table.or("by_chance", false, Item::boolean)?;
     let named = table.require("expect", "\"the text of an expectation\"")?;
     let names = named.elements().unwrap_or_else(|| vec![named.clone()]);
     for item in &names {
@@ -431,7 +431,7 @@ fn known_miss(table: &Table, expectations: &mut [Expectation]) -> Result<()> {
     Ok(())
 }
 
-fn controllers(item: Item) -> Result<Vec<LabAlgorithm>> {
+fn controllers(item: &Item) -> Result<Vec<LabAlgorithm>> {
     match item.elements() {
         Some(names) if !names.is_empty() => names.iter().map(Item::algorithm).collect(),
         _ => Err(item.error("expected a list such as [\"nada\"]; leave it out for all")),
@@ -439,7 +439,7 @@ fn controllers(item: Item) -> Result<Vec<LabAlgorithm>> {
 }
 
 /// Reads the numbers of requirements of RFC 8836.
-fn requirements(item: Item) -> Result<Vec<String>> {
+fn requirements(item: &Item) -> Result<Vec<String>> {
     let Some(elements) = item.elements() else {
         return Err(item.error("expected a list such as [\"1c\", \"4\"]"));
     };
@@ -458,7 +458,7 @@ fn requirements(item: Item) -> Result<Vec<String>> {
 }
 
 fn prose_or_empty(table: &Table, key: &'static str) -> Result<String> {
-    table.get(key).map_or(Ok(String::new()), |item| item.prose())
+    table.or(key, String::new(), Item::prose)
 }
 
 fn metric(table: &Table) -> Result<String> {

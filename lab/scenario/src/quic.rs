@@ -42,17 +42,21 @@ enum SourceKind {
 }
 
 pub(super) fn read(table: &Table, limits: RateLimits) -> Result<Quic> {
-    let congestion = table.get("congestion").map_or(Ok(QuicCongestion::Media), |item| {
-        item.choice(&[
+    let congestion = table.choice(
+        "congestion",
+        QuicCongestion::Media,
+        &[
             ("media", QuicCongestion::Media),
             ("cubic", QuicCongestion::Cubic),
             ("new-reno", QuicCongestion::NewReno),
             ("bbr3", QuicCongestion::Bbr3),
-        ])
-    })?;
-    let stack = table.get("stack").map_or(Ok(QuicStack::Noq), |item| {
-        item.choice(&[("noq", QuicStack::Noq), ("quinn", QuicStack::Quinn)])
-    })?;
+        ],
+    )?;
+    let stack = table.choice(
+        "stack",
+        QuicStack::Noq,
+        &[("noq", QuicStack::Noq), ("quinn", QuicStack::Quinn)],
+    )?;
     let source = match table.get("source") {
         Some(item) => source(&item, limits.start(), limits.max())?,
         None => adaptive(limits.start(), limits.max(), HEADROOM),
@@ -67,14 +71,13 @@ pub(super) fn read(table: &Table, limits: RateLimits) -> Result<Quic> {
         let datagrams = ("datagrams", QuicDelivery::Datagrams);
         item.choice(&[("streams", QuicDelivery::Streams), datagrams])
     })?;
-    let ack = table.get("ack").map_or(Ok(QuicAck::new()), |item| ack(&item))?;
+    let ack = table.or("ack", QuicAck::new(), ack)?;
     let cap = Some(match source {
         QuicSource::Fixed(rate) => rate,
         QuicSource::Adaptive { max, .. } => max,
         _ => limits.max(),
     });
-    let controller =
-        table.get("controller").map_or(Ok(None), |item| item.algorithm_or_variable())?;
+    let controller = table.or("controller", None, Item::algorithm_or_variable)?;
     let settings = Settings::new(limits).with_ecn(ecn(table, congestion)?);
     let media = Media::new(controller, settings, Source::Filler { fps: FPS, cap });
     Ok(Quic::new(media, source)
@@ -118,12 +121,12 @@ fn source(item: &Item, start: Bitrate, max: Bitrate) -> Result<QuicSource> {
         SourceKind::Bulk => Ok(QuicSource::Bulk),
         SourceKind::Fixed => Ok(QuicSource::Fixed(table.require("rate", "\"10Mbps\"")?.rate()?)),
         SourceKind::Adaptive => {
-            let start = table.get("start").map_or(Ok(start), |item| item.rate())?;
-            let max = table.get("max").map_or(Ok(max), |item| item.rate())?;
+            let start = table.or("start", start, Item::rate)?;
+            let max = table.or("max", max, Item::rate)?;
             if start > max {
                 return Err(table.error(&format!("start ({start}) must not be above max ({max})")));
             }
-            let headroom = table.get("headroom").map_or(Ok(HEADROOM), |item| headroom(&item))?;
+            let headroom = table.or("headroom", HEADROOM, headroom)?;
             Ok(adaptive(start, max, headroom))
         }
     }
@@ -141,8 +144,8 @@ fn ack(item: &Item) -> Result<QuicAck> {
     let table = item.table(ACK)?;
     let usual = QuicAck::new();
     let packets = table.get("packets").map(|item| item.whole(MAX_PACKETS)).transpose()?;
-    let delay = table.get("delay").map_or(Ok(usual.delay), |item| item.time())?;
-    let times = table.get("receive_times").map_or(Ok(false), |item| item.boolean())?;
+    let delay = table.or("delay", usual.delay, Item::time)?;
+    let times = table.or("receive_times", false, Item::boolean)?;
     Ok(usual
         .with_packets(packets.map_or(usual.packets, |packets| packets as u64))
         .with_delay(delay)

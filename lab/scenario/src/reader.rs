@@ -91,12 +91,83 @@ impl<'a> Table<'a> {
         Some(Item { file: self.file, path: self.child(key), value, under: values[1..].to_vec() })
     }
 
+    /// The value of a key, or the default.
+    pub(super) fn or<T>(
+        &self,
+        key: &'static str,
+        default: T,
+        read: impl FnOnce(&Item<'a>) -> Result<T>,
+    ) -> Result<T> {
+        match self.get(key) {
+            Some(item) => read(&item),
+            None => Ok(default),
+        }
+    }
+
+    /// The value of a key if it is present.
+    pub(super) fn optional<T>(
+        &self,
+        key: &'static str,
+        read: impl FnOnce(&Item<'a>) -> Result<T>,
+    ) -> Result<Option<T>> {
+        match self.get(key) {
+            Some(item) => Ok(Some(read(&item)?)),
+            None => Ok(None),
+        }
+    }
+
+    /// One of several words, or the default.
+    pub(super) fn choice<T: Copy>(
+        &self,
+        key: &'static str,
+        default: T,
+        choices: &[(&str, T)],
+    ) -> Result<T> {
+        match self.get(key) {
+            Some(item) => item.choice(choices),
+            None => Ok(default),
+        }
+    }
+
+    /// One of several words if the key is present.
+    pub(super) fn optional_choice<T: Copy>(
+        &self,
+        key: &'static str,
+        choices: &[(&str, T)],
+    ) -> Result<Option<T>> {
+        match self.get(key) {
+            Some(item) => Ok(Some(item.choice(choices)?)),
+            None => Ok(None),
+        }
+    }
+
+    /// A time within the run if the key is present.
+    pub(super) fn moment(
+        &self,
+        key: &'static str,
+        duration: TimeDelta,
+    ) -> Result<Option<Timestamp>> {
+        match self.get(key) {
+            Some(item) => Ok(Some(item.moment(duration)?)),
+            None => Ok(None),
+        }
+    }
+
+    /// A whole number from 1 to `max`, or the default.
+    pub(super) fn whole(&self, key: &'static str, default: usize, max: f64) -> Result<usize> {
+        match self.get(key) {
+            Some(item) => item.whole(max),
+            None => Ok(default),
+        }
+    }
+
     /// The value of a required key.
     pub(super) fn require(&self, key: &'static str, example: &str) -> Result<Item<'a>> {
-        self.get(key).ok_or_else(|| {
+        let Some(item) = self.get(key) else {
             let message = format!("{} is missing; write {key} = {example}", self.child(key));
-            self.file.error(self.span.clone(), &message)
-        })
+            return Err(self.file.error(self.span.clone(), &message));
+        };
+        Ok(item)
     }
 
     /// The elements of an array of tables; empty if the key is absent.
@@ -109,7 +180,11 @@ impl<'a> Table<'a> {
         let Some(elements) = item.elements() else {
             return Err(item.error(&format!("expected tables; write [[{key}]]")));
         };
-        elements.iter().map(|element| element.table(keys)).collect()
+        let mut tables = Vec::with_capacity(elements.len());
+        for element in elements {
+            tables.push(element.table(keys)?);
+        }
+        Ok(tables)
     }
 
     /// An error about the table as a whole.
@@ -124,7 +199,10 @@ impl<'a> Table<'a> {
 
     /// Returns an error if the key is present.
     pub(super) fn refuse(&self, key: &'static str, why: &str) -> Result<()> {
-        self.get(key).map_or(Ok(()), |item| Err(item.error(why)))
+        match self.get(key) {
+            Some(item) => Err(item.error(why)),
+            None => Ok(()),
+        }
     }
 }
 
@@ -241,11 +319,18 @@ impl<'a> Item<'a> {
 
     /// One of several words.
     pub(super) fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Result<T> {
-        let names: Vec<String> = choices.iter().map(|choice| format!("\"{}\"", choice.0)).collect();
+        let mut names = Vec::new();
+        for (name, _) in choices {
+            names.push(format!("\"{name}\""));
+        }
         let what = names.join(" or ");
         let text = self.string(&what)?;
-        let found = choices.iter().find(|choice| choice.0 == text);
-        found.map(|choice| choice.1).ok_or_else(|| self.expected(&what))
+        for (name, value) in choices {
+            if *name == text {
+                return Ok(*value);
+            }
+        }
+        Err(self.expected(&what))
     }
 
     /// A controller, by its name.
@@ -268,13 +353,12 @@ impl<'a> Item<'a> {
     /// The elements if the value is a list.
     pub(super) fn elements(&self) -> Option<Vec<Item<'a>>> {
         let DeValue::Array(array) = self.value.get_ref() else { return None };
-        let elements = array.iter().enumerate().map(|(index, value)| Item {
-            file: self.file,
-            path: format!("{}[{}]", self.path, index + 1),
-            value,
-            under: Vec::new(),
-        });
-        Some(elements.collect())
+        let mut elements = Vec::with_capacity(array.len());
+        for (index, value) in array.iter().enumerate() {
+            let path = format!("{}[{}]", self.path, index + 1);
+            elements.push(Item { file: self.file, path, value, under: Vec::new() });
+        }
+        Some(elements)
     }
 
     fn entries(&self) -> Result<&'a DeTable<'a>> {

@@ -72,17 +72,19 @@ pub(super) fn plan(top: &Table, duration: TimeDelta) -> Result<Option<ServerPlan
         return Ok(None);
     };
     topology.choice(&[("sfu", ())])?;
-    let core = top.get("server").map_or(Ok(Core::Weir), |item| {
-        item.choice(&[
+    let core = top.choice(
+        "server",
+        Core::Weir,
+        &[
             ("weir", Core::Weir),
             ("greedy", Core::Greedy),
             ("livekit", Core::LiveKit),
             ("mediasoup", Core::Mediasoup),
-        ])
-    })?;
+        ],
+    )?;
     let mut publishers = Vec::new();
     for table in &tables {
-        let count = table.get("count").map_or(Ok(1), |item| item.whole(MAX_COUNT))?;
+        let count = table.whole("count", 1, MAX_COUNT)?;
         for _ in 0..count {
             let number = publishers.len() + 1;
             publishers.push(publisher(table, number, duration)?);
@@ -100,13 +102,15 @@ pub(super) fn plan(top: &Table, duration: TimeDelta) -> Result<Option<ServerPlan
 }
 
 fn publisher(table: &Table, number: usize, duration: TimeDelta) -> Result<Publisher> {
-    let kind = table.get("kind").map_or(Ok(TrackKind::Camera), |item| {
-        item.choice(&[
+    let kind = table.choice(
+        "kind",
+        TrackKind::Camera,
+        &[
             ("camera", TrackKind::Camera),
             ("screen", TrackKind::Screen),
             ("audio", TrackKind::Audio),
-        ])
-    })?;
+        ],
+    )?;
     let layers = match kind {
         TrackKind::Audio => audio(table, duration)?,
         _ => layers(table, kind, duration)?,
@@ -115,18 +119,16 @@ fn publisher(table: &Table, number: usize, duration: TimeDelta) -> Result<Publis
         TrackKind::Screen => (15.0, Content::Screen),
         _ => (30.0, Content::Noise),
     };
-    let fps = table.get("fps").map_or(Ok(fps), |item| frame_rate(&item))?;
-    let content = table.get("content").map_or(Ok(content), |item| item.choice(&CONTENTS))?;
-    let shown = table
-        .get("shown")
-        .map_or(Ok(vec![(Timestamp::ZERO, (1280, 720))]), |item| shown(&item, duration))?;
-    let start = table.get("start").map_or(Ok(Timestamp::ZERO), |item| item.moment(duration))?;
-    let stop = table.get("stop").map_or(Ok(Timestamp::MAX), |item| item.moment(duration))?;
+    let fps = table.or("fps", fps, frame_rate)?;
+    let content = table.choice("content", content, &CONTENTS)?;
+    let whole = vec![(Timestamp::ZERO, (1280, 720))];
+    let shown = table.or("shown", whole, |item| shown(item, duration))?;
+    let start = table.moment("start", duration)?.unwrap_or(Timestamp::ZERO);
+    let stop = table.moment("stop", duration)?.unwrap_or(Timestamp::MAX);
     if stop <= start {
         return Err(table.error("stop must come after start"));
     }
-    let temporal_layers =
-        table.get("temporal_layers").map_or(Ok(1), |item| item.whole(MAX_TEMPORAL_LAYERS))?;
+    let temporal_layers = table.whole("temporal_layers", 1, MAX_TEMPORAL_LAYERS)?;
     let structure = table.get("structure").map_or(Ok(Structure::Simulcast), |item| {
         let structure =
             item.choice(&[("simulcast", Structure::Simulcast), ("svc", Structure::Svc)])?;
@@ -145,8 +147,8 @@ fn publisher(table: &Table, number: usize, duration: TimeDelta) -> Result<Publis
         .with_structure(structure)
         .with_content(content)
         .with_shown(shown)
-        .with_priority(table.get("priority").map_or(Ok(1.0), |item| priority(&item))?)
-        .with_may_pause(table.get("may_pause").map_or(Ok(true), |item| item.boolean())?)
+        .with_priority(table.or("priority", 1.0, priority)?)
+        .with_may_pause(table.or("may_pause", true, Item::boolean)?)
         .with_time(start..stop)
         .with_uplink(uplink(table)?))
 }
@@ -154,11 +156,9 @@ fn publisher(table: &Table, number: usize, duration: TimeDelta) -> Result<Publis
 fn uplink(table: &Table) -> Result<Uplink> {
     let default = Uplink::default();
     Ok(Uplink {
-        delay: table.get("delay").map_or(Ok(default.delay), |item| item.time())?,
-        loss: table.get("loss").map_or(Ok(0.0), |item| item.probability())?,
-        key_frame_delay: table
-            .get("key_frame_delay")
-            .map_or(Ok(default.key_frame_delay), |item| item.time())?,
+        delay: table.or("delay", default.delay, Item::time)?,
+        loss: table.or("loss", 0.0, Item::probability)?,
+        key_frame_delay: table.or("key_frame_delay", default.key_frame_delay, Item::time)?,
     })
 }
 

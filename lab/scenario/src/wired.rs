@@ -86,12 +86,11 @@ fn link(
     files: &TraceFiles<'_>,
 ) -> Result<LinkConfig> {
     let recorded = Recorded { duration, files };
-    let delay =
-        table.get("delay").map_or(Ok(TimeDelta::ZERO.into()), |item| delay(&item, recorded))?;
+    let delay = table.or("delay", TimeDelta::ZERO.into(), |item| delay(item, recorded))?;
     let unlimited = LinkConfig::unlimited(delay.clone());
     let (capacity, queue) = match (table.get("capacity"), table.get("queue")) {
-        (Some(rate), limit) => {
-            (capacity(&rate, direction, recorded)?, limit.map_or(Ok(QUEUE), |item| item.queue())?)
+        (Some(rate), _) => {
+            (capacity(&rate, direction, recorded)?, table.or("queue", QUEUE, Item::queue)?)
         }
         (None, limit) => {
             if let Some(key) = limit.or(table.get("aqm")).or(table.get("burst")) {
@@ -101,15 +100,12 @@ fn link(
             (unlimited.capacity, unlimited.queue)
         }
     };
-    let (jitter, jitters) = table
-        .get("jitter")
-        .map_or(Ok((Jitter::None, Vec::new())), |item| jitters(&item, recorded))?;
-    let (loss, losses) = table
-        .get("loss")
-        .map_or(Ok((LossModel::None, Vec::new())), |item| losses(&item, recorded))?;
-    let managed = table.get("aqm").map_or(Ok(weir_net::Aqm::DropTail), |item| aqm(&item))?;
-    let policer = table.get("policer").map(|item| policer(&item)).transpose()?;
-    let probability = |key| table.get(key).map_or(Ok(0.0), |item| item.probability());
+    let (jitter, jitters) =
+        table.or("jitter", (Jitter::None, Vec::new()), |item| jitters(item, recorded))?;
+    let (loss, losses) =
+        table.or("loss", (LossModel::None, Vec::new()), |item| losses(item, recorded))?;
+    let managed = table.or("aqm", weir_net::Aqm::DropTail, aqm)?;
+    let policer = table.optional("policer", policer)?;
     let burst = table.get("burst").map(|item| burst(&item, &capacity)).transpose()?;
     Ok(LinkConfig::unlimited(delay)
         .with_capacity(capacity)
@@ -118,9 +114,9 @@ fn link(
         .with_aqm(managed)
         .with_policer(policer)
         .with_jitter(jitter)
-        .with_reorder(probability("reorder")?)
+        .with_reorder(table.or("reorder", 0.0, Item::probability)?)
         .with_loss(loss)
-        .with_duplicate(probability("duplicate")?)
+        .with_duplicate(table.or("duplicate", 0.0, Item::probability)?)
         .with_changes(Changes::new(jitters, losses)))
 }
 
@@ -165,7 +161,7 @@ fn delay(item: &Item, of: Recorded<'_>) -> Result<Delay> {
             trace.times_over(of.duration, end.unwrap_or_default())
         })?;
         let delay = Delay::new(steps).map_err(|error| item.error(&error.to_string()))?;
-        let may_reorder = table.get("reorder").map_or(Ok(false), |item| item.boolean())?;
+        let may_reorder = table.or("reorder", false, Item::boolean)?;
         return Ok(if may_reorder { delay } else { delay.in_order() });
     }
     let Some(elements) = item.elements() else { return item.time().map(Delay::from) };
@@ -262,7 +258,7 @@ impl Shape {
         let kind = table
             .require("kind", "\"netem\"")?
             .choice(&[("netem", JitterKind::Netem), ("rfc8868", JitterKind::Rfc8868)])?;
-        let reorder = table.get("reorder").map(|item| item.boolean()).transpose()?;
+        let reorder = table.optional("reorder", Item::boolean)?;
         if matches!(kind, JitterKind::Rfc8868) {
             for key in ["distribution", "correlation"] {
                 table.refuse(key, "the jitter of RFC 8868 has none; write kind = \"netem\"")?;
@@ -273,10 +269,8 @@ impl Shape {
             ("normal", JitterShape::Normal),
             ("pareto", JitterShape::Pareto),
         ];
-        let distribution = table.get("distribution");
-        let distribution =
-            distribution.map_or(Ok(JitterShape::Uniform), |it| it.choice(&shapes))?;
-        let correlation = table.get("correlation").map_or(Ok(0.0), |item| correlation(&item))?;
+        let distribution = table.choice("distribution", JitterShape::Uniform, &shapes)?;
+        let correlation = table.or("correlation", 0.0, correlation)?;
         let reorder = reorder.unwrap_or(matches!(kind, JitterKind::Netem));
         Ok(Self { kind, distribution, correlation, reorder })
     }

@@ -44,7 +44,9 @@ impl ReceiverClock {
     #[must_use]
     pub fn ahead_by(mut self, ahead: TimeDelta) -> Self {
         self.ahead += ahead;
-        self.epochs.iter_mut().for_each(|epoch| epoch.ahead += ahead);
+        for epoch in &mut self.epochs {
+            epoch.ahead += ahead;
+        }
         self
     }
 
@@ -55,7 +57,9 @@ impl ReceiverClock {
         for &from in times {
             let back = self.at(from) - Timestamp::ZERO;
             let place = self.epochs.partition_point(|epoch| epoch.from < from);
-            self.epochs[place..].iter_mut().for_each(|epoch| epoch.ahead -= back);
+            for epoch in self.epochs[place..].iter_mut() {
+                epoch.ahead -= back;
+            }
             let ahead = Timestamp::ZERO - self.skewed(from);
             self.epochs.insert(place, Epoch { from, ahead, is_fresh: true });
         }

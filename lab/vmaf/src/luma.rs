@@ -106,7 +106,9 @@ fn filters(from: usize, to: usize) -> Vec<Filter> {
             weights.push(lanczos((at as f64 - centre) / coarse));
         }
         let sum: f64 = weights.iter().sum();
-        weights.iter_mut().for_each(|weight| *weight /= sum);
+        for weight in &mut weights {
+            *weight /= sum;
+        }
         filters.push(Filter { first, weights });
     }
     filters

@@ -244,7 +244,7 @@ pub unsafe extern "C" fn weir_controller_on_receiver_limit(
     now_ns: i64,
     limit_bps: u64,
 ) -> weir_status {
-    let limit = (limit_bps != WEIR_NO_VALUE).then(|| Bitrate::from_bps(limit_bps));
+    let limit = if limit_bps != WEIR_NO_VALUE { Some(Bitrate::from_bps(limit_bps)) } else { None };
     // SAFETY: as this function requires.
     unsafe {
         event(controller, now_ns, |handle, now| {

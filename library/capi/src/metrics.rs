@@ -138,7 +138,9 @@ growing!(weir_metrics, signals: [weir_signal; WEIR_MAX_SIGNALS], Self {
 fn name(text: &str) -> [c_char; WEIR_NAME_SIZE] {
     let mut name = [0; WEIR_NAME_SIZE];
     let bytes = text.bytes().take(WEIR_NAME_SIZE - 1);
-    name.iter_mut().zip(bytes).for_each(|(to, from)| *to = from as c_char);
+    for (to, from) in name.iter_mut().zip(bytes) {
+        *to = from as c_char;
+    }
     name
 }
 

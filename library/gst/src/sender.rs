@@ -247,7 +247,9 @@ impl PacedSender {
         self.counts.repairs_given_up += 1;
         self.media.clear_queue(now);
         self.released = self.enqueued;
-        self.events.iter_mut().for_each(|(after, _)| *after = (*after).min(self.released));
+        for (after, _) in &mut self.events {
+            *after = (*after).min(self.released);
+        }
         self.retransmissions.give_up(now, self.streams.last_repairable());
         self.wants_key_frame = true;
     }
@@ -274,7 +276,9 @@ impl PacedSender {
         self.unpaced.clear();
         self.released = self.enqueued;
         self.events.retain(|(_, event)| event.is_sticky() && event.type_() != gst::EventType::Eos);
-        self.events.iter_mut().for_each(|(after, _)| *after = 0);
+        for (after, _) in &mut self.events {
+            *after = 0;
+        }
     }
 
     /// What to do at `now`. Call it until it says to wait.

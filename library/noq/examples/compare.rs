@@ -4,14 +4,16 @@
 #[path = "../tests/it/pair.rs"]
 mod pair;
 #[path = "../tests/it/shim.rs"]
+#[allow(dead_code, reason = "the tests need more of it")]
 mod shim;
 
 use std::sync::Arc;
 
 use noq_proto::congestion::{Bbr3Config, ControllerFactory, CubicConfig, NewRenoConfig};
 use weir::{Algorithm, Bitrate, RateLimits, TimeDelta};
-use weir_noq::RealTime;
 use weir_quic::testing::run;
+
+use shim::RealTime;
 
 #[path = "../tests/it/cases.rs"]
 mod cases;

@@ -74,7 +74,9 @@ mod tests {
     fn the_share_is_that_of_the_last_second() {
         let mut repeats = tenth(10_000);
         assert!((repeats.share() - 0.1).abs() < 0.02, "{}", repeats.share());
-        (1_000..1_400).for_each(|number| repeats.on_acked(at(number * 10), SIZE));
+        for number in 1_000..1_400 {
+            repeats.on_acked(at(number * 10), SIZE);
+        }
         assert!(repeats.share() < 0.01, "{}", repeats.share());
     }
 
@@ -83,7 +85,9 @@ mod tests {
         let mut repeats = tenth(10_000);
         repeats.on_silence_end(at(13_000));
         let before = repeats.share();
-        (0..100).for_each(|_| repeats.on_lost(at(13_001), at(11_000), SIZE));
+        for _ in 0..100 {
+            repeats.on_lost(at(13_001), at(11_000), SIZE);
+        }
         assert_eq!(repeats.share(), before);
         repeats.on_lost(at(13_200), at(13_100), SIZE);
         assert!(repeats.share() > before);

@@ -4,6 +4,7 @@
 #[path = "../../noq/tests/it/pair.rs"]
 mod pair;
 #[path = "../tests/it/shim.rs"]
+#[allow(dead_code, reason = "the tests need more of it")]
 mod shim;
 
 use std::sync::Arc;
@@ -11,7 +12,8 @@ use std::sync::Arc;
 use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
 use weir::{Algorithm, Bitrate, RateLimits, TimeDelta};
 use weir_quic::testing::run;
-use weir_quinn::RealTime;
+
+use shim::RealTime;
 
 #[path = "../../noq/tests/it/cases.rs"]
 mod cases;

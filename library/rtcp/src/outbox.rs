@@ -57,7 +57,9 @@ mod tests {
     #[test]
     fn packets_that_nobody_takes_do_not_fill_the_memory() {
         let mut outbox = Outbox::default();
-        (0..1_000).for_each(|_| outbox.push(&[7; 1_000]));
+        for _ in 0..1_000 {
+            outbox.push(&[7; 1_000]);
+        }
         assert!(outbox.bytes.capacity() <= 2 * CAPACITY);
         let mut rest = 0;
         while outbox.pop().is_some() {

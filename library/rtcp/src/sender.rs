@@ -167,7 +167,7 @@ impl<C: Controller> Sender<C> {
             media,
             config,
             reports: config.sender_reports.then(|| SenderReports::new(now, config.ssrc, random)),
-            breaker: config.circuit_breaker.then(|| CircuitBreaker::new(now)),
+            breaker: if config.circuit_breaker { Some(CircuitBreaker::new(now)) } else { None },
             padding_number: 0,
             last_media: None,
             feedback: FeedbackInput::default(),

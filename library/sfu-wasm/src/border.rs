@@ -105,7 +105,7 @@ pub extern "C" fn weir_sfu_report(
     is_recovered: u32,
 ) -> i32 {
     change(|state, _| {
-        let arrival = (arrival != LOST).then(|| Timestamp::from_nanos(arrival));
+        let arrival = if arrival != LOST { Some(Timestamp::from_nanos(arrival)) } else { None };
         let size = DataSize::from_bytes(size.into());
         let mut packet = PacketReport::new(number, size, Timestamp::from_nanos(sent));
         packet = packet.with_arrival_time(arrival).with_probe(probe(probe_id));

@@ -171,7 +171,9 @@ mod tests {
     /// Every controller uses its share; then this flow's controller moves to `rate`.
     fn moves(group: &mut FlowGroup, flow: FlowId, rate: Bitrate) {
         let all: Vec<_> = (0..group.flows.len()).map(FlowId).collect();
-        all.iter().for_each(|&each| group.on_share_applied(each, group.share(each)));
+        for &each in &all {
+            group.on_share_applied(each, group.share(each));
+        }
         group.update(flow, rate);
     }
 
@@ -240,9 +242,9 @@ mod tests {
         let [first, second] = [2.0, 1.0].map(|priority| group.join(priority, limits(100, 1_000)));
         let shares = |group: &mut FlowGroup| {
             let shares = [first, second].map(|flow| group.new_share(flow));
-            [first, second]
-                .iter()
-                .for_each(|&flow| group.on_share_applied(flow, group.share(flow)));
+            for flow in [first, second] {
+                group.on_share_applied(flow, group.share(flow));
+            }
             shares
         };
         assert_eq!(shares(&mut group), [Some(kbps(400)), Some(kbps(200))]);

@@ -75,7 +75,7 @@ impl Hss {
             let &[name, server, registered, sqn] = &words[..] else { continue };
             let Ok(sqn) = sqn.parse() else { continue };
             if self.subscribers.subscriber.iter().any(|one| one.private == name) {
-                let server = (server != "-").then(|| server.to_owned());
+                let server = if server != "-" { Some(server.to_owned()) } else { None };
                 let location = Location { server, is_registered: registered == "1", sqn };
                 self.locations.insert(name.into(), location);
             }

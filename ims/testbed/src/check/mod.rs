@@ -2,6 +2,8 @@
 
 mod core;
 mod flows;
+#[cfg(test)]
+mod testing;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,6 +14,7 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use weir_nodes::sdp::Description;
 use weir_nodes::sip::{Message, uri_of};
 
+use self::Check::{By, Header, Order, Text};
 use crate::args;
 use crate::layout::PARTS;
 use crate::trace::Noted;
@@ -22,7 +25,32 @@ struct Rule {
     text: &'static str,
     /// Whether it is about this flow at all.
     when: fn(&Flow<'_>) -> bool,
-    check: fn(&Flow<'_>) -> Result<(), String>,
+    /// What it asks for. The first that fails says why.
+    checks: &'static [Check],
+}
+
+/// A message: its name, who sends it and who gets it. A star stands for any part.
+type Hop = (&'static str, &'static str, &'static str);
+
+const CALLER: &str = "the caller";
+const CALLEE: &str = "the callee";
+/// The P-CSCF of the caller.
+const PROXY: &str = "the caller's P-CSCF";
+/// The P-CSCF of the callee.
+const FAR_PROXY: &str = "the callee's P-CSCF";
+
+/// What a rule asks of a flow.
+enum Check {
+    /// These messages come, each after the one before it.
+    Order(&'static [Hop]),
+    /// The first such SIP message has this header, and one of its values this part.
+    Header(Hop, &'static str, &'static str),
+    /// The first such message has this text.
+    Text(Hop, &'static str),
+    /// There is no such message.
+    Absent(Hop),
+    /// What this function asks for.
+    By(fn(&Flow<'_>) -> Result<(), String>),
 }
 
 /// The messages of a call, and who is who.
@@ -63,8 +91,20 @@ impl<'a> Flow<'a> {
         Ok(Self { messages, caller: &first.from, callee, proxy: &first.to, far_proxy })
     }
 
+    /// The part that this name of a [`Hop`] stands for.
+    fn part<'b>(&'b self, name: &'b str) -> &'b str {
+        match name {
+            CALLER => self.caller,
+            CALLEE => self.callee,
+            PROXY => self.proxy,
+            FAR_PROXY => self.far_proxy,
+            other => other,
+        }
+    }
+
     /// Place of the first message of this name between these parts. A star stands for any part.
     fn place(&self, name: &str, from: &str, to: &str) -> Result<usize, String> {
+        let (from, to) = (self.part(from), self.part(to));
         let found = self.messages.iter().position(|one| {
             one.name == name && ["*", &one.from].contains(&from) && ["*", &one.to].contains(&to)
         });
@@ -81,11 +121,33 @@ impl<'a> Flow<'a> {
     }
 
     /// These messages, each after the one before it.
-    fn order(&self, steps: &[(&str, &str, &str)]) -> Result<(), String> {
+    fn order(&self, steps: &[Hop]) -> Result<(), String> {
         let mut last = 0;
         for (name, from, to) in steps {
             let rest = Self { messages: &self.messages[last..], ..*self };
             last += rest.place(name, from, to).map_err(|why| format!("{why} at its place"))? + 1;
+        }
+        Ok(())
+    }
+
+    /// Why this rule is broken, if it is.
+    fn keeps(&self, rule: &Rule) -> Result<(), String> {
+        for check in rule.checks {
+            match *check {
+                Check::Order(steps) => self.order(steps)?,
+                Check::Header((name, from, to), header, part) => {
+                    has(&self.sip(name, from, to)?, header, part)?;
+                }
+                Check::Text((name, from, to), part) => {
+                    contains(self.message(name, from, to)?, part)?;
+                }
+                Check::Absent((name, from, to)) => {
+                    if self.place(name, from, to).is_ok() {
+                        return Err(format!("there is a {name}"));
+                    }
+                }
+                Check::By(function) => function(self)?,
+            }
         }
         Ok(())
     }
@@ -124,216 +186,227 @@ fn description(message: &Message) -> Result<Description, String> {
     Description::parse(&message.body).map_err(|why| format!("{}: {why}", message.method()))
 }
 
+fn has_no_resources_yet(flow: &Flow<'_>) -> Result<(), String> {
+    let offer = description(&flow.sip("INVITE", CALLER, "*")?)?;
+    if offer.resources.local { Err("the offer has its resources".into()) } else { Ok(()) }
+}
+
+fn asserts_identity(flow: &Flow<'_>) -> Result<(), String> {
+    let own = flow.sip("INVITE", CALLER, "*")?;
+    let identity = uri_of(own.header("From").unwrap_or_default());
+    has(&flow.sip("INVITE", "*", CALLEE)?, "P-Asserted-Identity", identity)
+}
+
+fn filters_both_directions(flow: &Flow<'_>) -> Result<(), String> {
+    let aar = flow.message("AAR", "*", "pcrf")?;
+    let media = aar.text.matches("Media-Component-Description=").count();
+    for direction in ["permit out", "permit in"] {
+        if aar.text.matches(direction).count() < media {
+            return Err(format!("{media} media and fewer filters '{direction}'"));
+        }
+    }
+    Ok(())
+}
+
+fn acknowledges_by_number(flow: &Flow<'_>) -> Result<(), String> {
+    let progress = flow.sip("183 INVITE", "*", CALLER)?;
+    let number = progress.header("RSeq").unwrap_or_default();
+    let prack = flow.sip("PRACK", CALLER, "*")?;
+    let acknowledged = prack.header("RAck").unwrap_or_default();
+    if acknowledged.split(' ').next() == Some(number) {
+        return Ok(());
+    }
+    Err(format!("RSeq is {number} and RAck is '{acknowledged}'"))
+}
+
+fn says_that_resources_are_there(flow: &Flow<'_>) -> Result<(), String> {
+    let update = description(&flow.sip("UPDATE", CALLER, "*")?)?;
+    if update.resources.local { Ok(()) } else { Err("the UPDATE has none".into()) }
+}
+
+fn did_not_ring_before(flow: &Flow<'_>) -> Result<(), String> {
+    let ringing = flow.place("180 INVITE", CALLEE, "*")?;
+    let update = flow.place("UPDATE", "*", CALLEE)?;
+    if ringing > update { Ok(()) } else { Err("it rang before".into()) }
+}
+
+/// The sessions of the messages of this name.
+fn sessions<'a>(flow: &Flow<'a>, name: &str) -> BTreeSet<&'a str> {
+    let mut found = BTreeSet::new();
+    for one in flow.messages {
+        if one.name == name {
+            found.extend(one.text.split(' ').nth(1));
+        }
+    }
+    found
+}
+
+fn sessions_end(flow: &Flow<'_>) -> Result<(), String> {
+    let ended = sessions(flow, "STR");
+    let open: Vec<&str> = sessions(flow, "AAR").difference(&ended).copied().collect();
+    if open.is_empty() { Ok(()) } else { Err(format!("no STR for {}", open.join(", "))) }
+}
+
 /// The rules of every registration and call. The order is that of a call.
 const RULES: &[Rule] = &[
     Rule {
         section: "TS 24.229 5.1.1.2",
         text: "a terminal registers, is challenged, and answers the challenge",
         when: by_secret,
-        check: |flow| {
-            let (user, all) = (flow.caller, "*");
-            let steps = ["REGISTER", "401 REGISTER", "REGISTER", "200 REGISTER"];
-            let ways = [(user, all), (all, user), (user, all), (all, user)];
-            let steps: Vec<_> =
-                steps.iter().zip(ways).map(|(name, (from, to))| (*name, from, to)).collect();
-            flow.order(&steps)
-        },
+        checks: &[Order(&[
+            ("REGISTER", CALLER, "*"),
+            ("401 REGISTER", "*", CALLER),
+            ("REGISTER", CALLER, "*"),
+            ("200 REGISTER", "*", CALLER),
+        ])],
     },
     Rule {
         section: "TS 24.229 5.1.1.2.1",
         text: "the first REGISTER names the private identity",
         when: by_secret,
-        check: |flow| has(&flow.sip("REGISTER", flow.caller, "*")?, "Authorization", "username=\""),
+        checks: &[Header(("REGISTER", CALLER, "*"), "Authorization", "username=\"")],
     },
     Rule {
         section: "TS 29.228 6.1.1",
         text: "the I-CSCF asks for the S-CSCF with both identities and the visited network",
         when: always,
-        check: |flow| {
-            let uar = flow.message("UAR", "icscf", "hss")?;
-            contains(uar, "User-Name=")?;
-            contains(uar, "Public-Identity=")?;
-            contains(uar, "Visited-Network-Identifier=")
-        },
+        checks: &[
+            Text(("UAR", "icscf", "hss"), "User-Name="),
+            Text(("UAR", "icscf", "hss"), "Public-Identity="),
+            Text(("UAR", "icscf", "hss"), "Visited-Network-Identifier="),
+        ],
     },
     Rule {
         section: "TS 29.228 6.3.1",
         text: "the HSS answers a MAR with a vector",
         when: by_secret,
-        check: |flow| {
-            flow.order(&[("MAR", "scscf", "hss"), ("MAA 2001", "hss", "scscf")])?;
-            contains(flow.message("MAA 2001", "hss", "*")?, "SIP-Auth-Data-Item=")
-        },
+        checks: &[
+            Order(&[("MAR", "scscf", "hss"), ("MAA 2001", "hss", "scscf")]),
+            Text(("MAA 2001", "hss", "*"), "SIP-Auth-Data-Item="),
+        ],
     },
     Rule {
         section: "TS 29.228 6.1.2",
         text: "the HSS answers a SAR with the profile",
         when: always,
-        check: |flow| {
-            flow.order(&[("SAR", "scscf", "hss"), ("SAA 2001", "hss", "scscf")])?;
-            contains(flow.message("SAA 2001", "hss", "*")?, "User-Data=")
-        },
+        checks: &[
+            Order(&[("SAR", "scscf", "hss"), ("SAA 2001", "hss", "scscf")]),
+            Text(("SAA 2001", "hss", "*"), "User-Data="),
+        ],
     },
     Rule {
         section: "TS 24.229 5.4.1.2.2",
         text: "a registration gives a service route and the associated identities",
         when: always,
-        check: |flow| {
-            let response = flow.sip("200 REGISTER", "*", flow.caller)?;
-            has(&response, "Service-Route", "sip:orig@")?;
-            has(&response, "P-Associated-URI", "sip:")
-        },
+        checks: &[
+            Header(("200 REGISTER", "*", CALLER), "Service-Route", "sip:orig@"),
+            Header(("200 REGISTER", "*", CALLER), "P-Associated-URI", "sip:"),
+        ],
     },
     Rule {
         section: "TS 24.229 5.1.3.1",
         text: "the caller supports 100rel and preconditions",
         when: is_call,
-        check: |flow| {
-            let invite = flow.sip("INVITE", flow.caller, "*")?;
-            has(&invite, "Supported", "100rel")?;
-            has(&invite, "Supported", "precondition")
-        },
+        checks: &[
+            Header(("INVITE", CALLER, "*"), "Supported", "100rel"),
+            Header(("INVITE", CALLER, "*"), "Supported", "precondition"),
+        ],
     },
     Rule {
         section: "TS 24.229 5.1.2A.1",
         text: "the caller follows its service route",
         when: is_call,
-        check: |flow| has(&flow.sip("INVITE", flow.caller, "*")?, "Route", "sip:orig@"),
+        checks: &[Header(("INVITE", CALLER, "*"), "Route", "sip:orig@")],
     },
     Rule {
         section: "RFC 3312 5",
         text: "the offer has preconditions whose resources are not there yet",
         when: is_call,
-        check: |flow| {
-            let offer = description(&flow.sip("INVITE", flow.caller, "*")?)?;
-            if offer.resources.local { Err("the offer has its resources".into()) } else { Ok(()) }
-        },
+        checks: &[By(has_no_resources_yet)],
     },
     Rule {
         section: "TS 24.229 5.2.6.3",
         text: "the network asserts the identity of the caller",
         when: is_call,
-        check: |flow| {
-            let own = flow.sip("INVITE", flow.caller, "*")?;
-            let identity = uri_of(own.header("From").unwrap_or_default());
-            has(&flow.sip("INVITE", "*", flow.callee)?, "P-Asserted-Identity", identity)
-        },
+        checks: &[By(asserts_identity)],
     },
     Rule {
         section: "TS 29.228 6.1.4",
         text: "the I-CSCF asks where the callee is before the callee gets the INVITE",
         when: is_call,
-        check: |flow| {
-            flow.order(&[
-                ("LIR", "icscf", "hss"),
-                ("LIA 2001", "hss", "icscf"),
-                ("INVITE", "*", flow.callee),
-            ])
-        },
+        checks: &[Order(&[
+            ("LIR", "icscf", "hss"),
+            ("LIA 2001", "hss", "icscf"),
+            ("INVITE", "*", CALLEE),
+        ])],
     },
     Rule {
         section: "RFC 3262 3",
         text: "the 183 is reliable",
         when: is_call,
-        check: |flow| {
-            let progress = flow.sip("183 INVITE", "*", flow.caller)?;
-            has(&progress, "Require", "100rel")?;
-            has(&progress, "RSeq", "")
-        },
+        checks: &[
+            Header(("183 INVITE", "*", CALLER), "Require", "100rel"),
+            Header(("183 INVITE", "*", CALLER), "RSeq", ""),
+        ],
     },
     Rule {
         section: "TS 29.213 B.2",
         text: "the PCRF has authorised both sides before the caller gets the 183",
         when: is_call,
-        check: |flow| {
-            flow.order(&[
-                ("183 INVITE", flow.callee, "*"),
-                ("AAR", "*", "pcrf"),
-                ("AAR", "*", "pcrf"),
-                ("183 INVITE", "*", flow.caller),
-            ])
-        },
+        checks: &[Order(&[
+            ("183 INVITE", CALLEE, "*"),
+            ("AAR", "*", "pcrf"),
+            ("AAR", "*", "pcrf"),
+            ("183 INVITE", "*", CALLER),
+        ])],
     },
     Rule {
         section: "TS 29.214 5.6.1",
         text: "an AAR names the terminal and describes the media",
         when: is_call,
-        check: |flow| {
-            let aar = flow.message("AAR", "*", "pcrf")?;
-            contains(aar, "Framed-IP-Address=")?;
-            contains(aar, "Media-Component-Description=")
-        },
+        checks: &[
+            Text(("AAR", "*", "pcrf"), "Framed-IP-Address="),
+            Text(("AAR", "*", "pcrf"), "Media-Component-Description="),
+        ],
     },
     Rule {
         section: "TS 29.214 5.3.8",
         text: "each medium of an AAR has filters in both directions",
         when: is_call,
-        check: |flow| {
-            let aar = flow.message("AAR", "*", "pcrf")?;
-            let media = aar.text.matches("Media-Component-Description=").count();
-            for direction in ["permit out", "permit in"] {
-                if aar.text.matches(direction).count() < media {
-                    return Err(format!("{media} media and fewer filters '{direction}'"));
-                }
-            }
-            Ok(())
-        },
+        checks: &[By(filters_both_directions)],
     },
     Rule {
         section: "RFC 3262 7.2",
         text: "the caller acknowledges the 183 by its number",
         when: is_call,
-        check: |flow| {
-            let progress = flow.sip("183 INVITE", "*", flow.caller)?;
-            let number = progress.header("RSeq").unwrap_or_default().to_owned();
-            let prack = flow.sip("PRACK", flow.caller, "*")?;
-            let acknowledged = prack.header("RAck").unwrap_or_default();
-            if acknowledged.split(' ').next() == Some(number.as_str()) {
-                return Ok(());
-            }
-            Err(format!("RSeq is {number} and RAck is '{acknowledged}'"))
-        },
+        checks: &[By(acknowledges_by_number)],
     },
     Rule {
         section: "RFC 3312 7",
         text: "the caller says in an UPDATE that its resources are there",
         when: is_call,
-        check: |flow| {
-            let update = description(&flow.sip("UPDATE", flow.caller, "*")?)?;
-            if update.resources.local { Ok(()) } else { Err("the UPDATE has none".into()) }
-        },
+        checks: &[By(says_that_resources_are_there)],
     },
     Rule {
         section: "RFC 3312 8",
         text: "the callee rings only after the UPDATE",
         when: is_call,
-        check: |flow| {
-            flow.order(&[("UPDATE", "*", flow.callee), ("180 INVITE", flow.callee, "*")])?;
-            let (ringing, update) = (
-                flow.place("180 INVITE", flow.callee, "*")?,
-                flow.place("UPDATE", "*", flow.callee)?,
-            );
-            if ringing > update { Ok(()) } else { Err("it rang before".into()) }
-        },
+        checks: &[
+            Order(&[("UPDATE", "*", CALLEE), ("180 INVITE", CALLEE, "*")]),
+            By(did_not_ring_before),
+        ],
     },
     Rule {
         section: "RFC 3261 13.2.2.4",
         text: "the caller acknowledges the 200",
         when: is_call,
-        check: |flow| flow.order(&[("200 INVITE", "*", flow.caller), ("ACK", flow.caller, "*")]),
+        checks: &[Order(&[("200 INVITE", "*", CALLER), ("ACK", CALLER, "*")])],
     },
     Rule {
         section: "TS 29.214 4.4.4",
         text: "each Rx session ends with the call",
         when: is_call,
-        check: |flow| {
-            let [begun, ended] = ["AAR", "STR"].map(|name| {
-                let of = flow.messages.iter().filter(|one| one.name == name);
-                of.filter_map(|one| one.text.split(' ').nth(1)).collect::<BTreeSet<_>>()
-            });
-            let open: Vec<&str> = begun.difference(&ended).copied().collect();
-            if open.is_empty() { Ok(()) } else { Err(format!("no STR for {}", open.join(", "))) }
-        },
+        checks: &[By(sessions_end)],
     },
 ];
 
@@ -344,8 +417,13 @@ type Verdict = (&'static Rule, Result<(), String>);
 /// registration.
 fn judge(messages: &[Noted]) -> Result<Vec<Verdict>, String> {
     let flow = Flow::new(messages)?;
-    let rules = all().filter(|rule| (rule.when)(&flow));
-    Ok(rules.map(|rule| (rule, (rule.check)(&flow))).collect())
+    let mut verdicts = Vec::new();
+    for rule in all() {
+        if (rule.when)(&flow) {
+            verdicts.push((rule, flow.keeps(rule)));
+        }
+    }
+    Ok(verdicts)
 }
 
 /// All rules.
@@ -404,55 +482,27 @@ fn junit(judged: &[(&Rule, Result<(), String>)]) -> anyhow::Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::testing::{CALL, are_broken_by, are_kept, moved};
     use super::*;
 
-    /// A call of alice and bob through Kamailio, as `weir ims call alice bob --out` left it.
-    fn recorded() -> Vec<Noted> {
-        let text = include_str!("../../tests/data/call.jsonl");
-        text.lines().map(|line| Noted::from_json(line).unwrap()).collect()
-    }
-
-    fn broken(messages: &[Noted]) -> Vec<&'static str> {
-        let judged = judge(messages).unwrap();
-        judged.iter().filter(|(_, result)| result.is_err()).map(|(rule, _)| rule.text).collect()
-    }
-
-    fn without(name: &str, from: &str) -> Vec<Noted> {
-        let mut messages = recorded();
-        messages.retain(|one| one.name != name || (from != "*" && one.from != from));
-        messages
+    fn without(name: &str) -> Vec<Noted> {
+        testing::without(CALL, name, "*")
     }
 
     /// The text of all messages of this name, changed.
-    fn changed(name: &str, from: &str, to: &str) -> Vec<Noted> {
-        let mut messages = recorded();
-        let before = messages.clone();
-        for message in messages.iter_mut().filter(|one| one.name == name) {
-            message.text = message.text.replace(from, to);
-        }
-        assert_ne!(messages, before, "{name} has no {from}");
-        messages
+    fn changed(name: &str, part: &str, other: &str) -> Vec<Noted> {
+        testing::changed(CALL, [name, "*", "*"], part, other)
     }
 
     #[test]
     fn a_recorded_call_keeps_all_rules() {
-        assert_eq!(broken(&recorded()), [""; 0]);
+        are_kept(RULES, &[CALL]);
     }
 
-    /// For each rule, a call that breaks it.
     #[test]
     fn each_rule_can_be_broken() {
-        let mut early = recorded();
-        let ringing = early.iter().position(|one| one.name == "180 INVITE").unwrap();
-        let ringing = early.remove(ringing);
-        let progress = early.iter().position(|one| one.name == "183 INVITE").unwrap();
-        early.insert(progress, ringing);
-        let mut late = recorded();
-        let first = late.iter().position(|one| one.name == "AAR").unwrap();
-        let aar = late.remove(first);
-        late.push(aar);
         let breaches = [
-            without("401 REGISTER", "*"),
+            without("401 REGISTER"),
             changed("REGISTER", "username=", "user="),
             changed("UAR", "Visited-Network-Identifier=", "x="),
             changed("MAA 2001", "SIP-Auth-Data-Item=", "x="),
@@ -462,27 +512,23 @@ mod tests {
             changed("INVITE", "sip:orig@", "sip:"),
             changed("INVITE", "qos local none", "qos local sendrecv"),
             changed("INVITE", "P-Asserted-Identity", "X"),
-            without("LIR", "*"),
+            without("LIR"),
             changed("183 INVITE", "100rel", "x"),
-            late,
+            moved(CALL, "AAR", None),
             changed("AAR", "Framed-IP-Address=", "x="),
             changed("AAR", "permit in", "deny in"),
             changed("PRACK", "RAck: ", "RAck: 7"),
             changed("UPDATE", "qos local sendrecv", "qos local none"),
-            early,
-            without("ACK", "*"),
-            without("STR", "*"),
+            moved(CALL, "180 INVITE", Some("183 INVITE")),
+            without("ACK"),
+            without("STR"),
         ];
-        assert_eq!(breaches.len(), RULES.len());
-        for (rule, messages) in RULES.iter().zip(&breaches) {
-            let broken = broken(messages);
-            assert!(broken.contains(&rule.text), "{}: {broken:?}", rule.text);
-        }
+        are_broken_by(RULES, &breaches);
     }
 
     #[test]
     fn a_junit_file_has_a_case_for_each_rule() {
-        let messages = without("STR", "*");
+        let messages = without("STR");
         let judged = judge(&messages).unwrap();
         let text = junit(&judged).unwrap();
         assert_eq!(text.matches("<testcase ").count(), judged.len());

@@ -5,14 +5,20 @@
 //! bitrate (the browser's bandwidth estimate) and round-trip time come from getStats, every 500 ms.
 //! They are repeated in each row of 50 ms of that interval.
 
-use weir::units::{Bitrate, TimeDelta, Timestamp};
-use weir_emu::{DirectionRecord, Emulation, FlowRecord, Plan, SAMPLE_INTERVAL, TrafficTotals};
+use std::collections::BTreeSet;
+use std::mem;
+
+use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir_emu::{
+    DirectionRecord, Emulation, FlowRecord, HopRecord, Plan, SAMPLE_INTERVAL, TrafficTotals,
+};
 use weir_record::Record;
 use weir_record::calls::derive::{self, Interval};
 use weir_record::calls::file::{
     self, ApplicationRun, AskedPicture, CallFile, CallRun, EmulationFacts, Kind, Lateness,
 };
 use weir_record::calls::interval_entry;
+use weir_record::calls::quality::Quality;
 use weir_record::calls::stats::{self, OutboundRtp};
 use weir_record::run::RunInfo;
 use weir_scenario::call::{content_name, degradation_name};
@@ -28,6 +34,7 @@ use crate::measure::warning;
 use crate::measure::witness::{self, CallEnds};
 use crate::peers::app::AppOutcome;
 use crate::plan::CallConfig;
+use crate::run::usage::Usage;
 
 /// Builds the record of a run. `seen` is what peers saw of it. `attempts` is the number of
 /// attempts: disturbed runs are repeated.
@@ -54,8 +61,9 @@ pub fn record(
             let path = Path::of(flow, index, relay, &outcome.emulation, ends);
             let mut rows = path.rows(&intervals);
             if peer.targets.is_empty() {
-                let changes = derive::estimate_changes(&intervals).into_iter();
-                trace.events.extend(changes.map(|change| estimate_change(index, change)));
+                for change in derive::estimate_changes(&intervals) {
+                    trace.events.push(estimate_change(index, change));
+                }
             } else {
                 targets::fill(&mut rows, &peer.targets);
                 trace.events.extend(targets::rate_changes(
@@ -104,75 +112,110 @@ pub fn app_rows(
     received: &[Interval],
 ) -> Vec<Row> {
     let emulation = &outcome.emulation;
-    let far = (1..outcome.network.hosts.len()).max_by_key(|&host| {
-        let both = [emulation.flow(0, host), emulation.flow(host, 0)].into_iter().flatten();
-        both.map(|flow| flow.total.delivered.as_bytes()).sum::<u64>()
-    });
-    let far = far.unwrap_or(0);
-    let [up, down] = [Direction::Up, Direction::Down].map(|wanted| {
-        let mut flows = scenario.flows.iter();
-        flows.position(|flow| flow.traffic.media().is_some() && flow.direction == wanted)
-    });
+    let far = busiest_host(outcome);
+    let (mut has_up, mut has_down) = (false, false);
     let mut rows = Vec::new();
     for (index, flow) in scenario.flows.iter().enumerate() {
-        let (leg, intervals) = match Some(index) {
-            it if it == up => (emulation.flow(0, far), sent),
-            it if it == down => (emulation.flow(far, 0), received),
+        let is_media = flow.traffic.media().is_some();
+        let (leg, intervals) = match flow.direction {
+            Direction::Up if is_media && !mem::replace(&mut has_up, true) => {
+                (emulation.flow(0, far), sent)
+            }
+            Direction::Down if is_media && !mem::replace(&mut has_down, true) => {
+                (emulation.flow(far, 0), received)
+            }
             _ => (None, &[][..]),
         };
-        let links = emulation.hops.get(flow.hops.clone()).unwrap_or_default().iter();
-        let links = links.map(|hop| match flow.direction {
-            Direction::Up => &hop.up,
-            Direction::Down => &hop.down,
-        });
-        let (start, stop) = (flow.start, flow.stop);
-        let path = Path { flow: index, start, stop, legs: vec![leg], links: links.collect() };
+        let links = links_of(flow, emulation);
+        let path = Path { flow: index, start: flow.start, stop: flow.stop, legs: vec![leg], links };
         rows.extend(path.rows(intervals));
     }
     rows
 }
 
+/// The host with which the first participant exchanged most; the last one of several.
+fn busiest_host(outcome: &AppOutcome) -> usize {
+    let (mut busiest, mut most) = (0, 0);
+    for host in 1..outcome.network.hosts.len() {
+        let mut bytes = 0;
+        for ends in [(0, host), (host, 0)] {
+            if let Some(flow) = outcome.emulation.flow(ends.0, ends.1) {
+                bytes += flow.total.delivered.as_bytes();
+            }
+        }
+        if bytes >= most {
+            (busiest, most) = (host, bytes);
+        }
+    }
+    busiest
+}
+
+fn one_way(hop: &HopRecord, direction: Direction) -> &DirectionRecord {
+    match direction {
+        Direction::Up => &hop.up,
+        Direction::Down => &hop.down,
+    }
+}
+
+/// The links that a flow crosses, in its direction.
+fn links_of<'a>(flow: &Flow, emulation: &'a Emulation) -> Vec<&'a DirectionRecord> {
+    let mut links = Vec::new();
+    for hop in emulation.hops.get(flow.hops.clone()).unwrap_or_default() {
+        links.push(one_way(hop, flow.direction));
+    }
+    links
+}
+
 /// What is known of an application's run without its dumps.
 pub fn app_facts(outcome: &AppOutcome) -> CallFile {
-    let failed = outcome
-        .participants
-        .iter()
-        .filter_map(|one| Some(format!("{} failed: {}", one.name, one.failure.as_ref()?)));
-    let warnings = warning::of_app(outcome).into_iter().chain(failed);
-    let participants = outcome.participants.iter();
-    let quality = outcome.frames.iter().map(|received| received.quality.clone()).collect();
+    let mut warnings = warning::of_app(outcome);
+    let (mut participants, mut calls, mut hosts) = (Vec::new(), Vec::new(), Vec::new());
+    for (index, one) in outcome.participants.iter().enumerate() {
+        if let Some(failure) = &one.failure {
+            warnings.push(format!("{} failed: {failure}", one.name));
+        }
+        participants.push(participant_entry(&one.name, &one.version, one.usage));
+        calls.push(file::CallEntry {
+            call: index + 1,
+            participants: vec![one.name.clone()],
+            failure: one.failure.clone(),
+        });
+        hosts.push((index, one.name.as_str()));
+    }
+    warnings.extend_from_slice(&outcome.notes);
+    let quality = qualities(&outcome.frames);
     CallFile {
         kind: Kind::Application(ApplicationRun { quality, ..ApplicationRun::default() }),
         kernel: outcome.kernel.clone(),
         engines: engines(&outcome.network, "browsers, codecs, the application and its server"),
-        warnings: warnings.chain(outcome.notes.iter().cloned()).collect(),
-        participants: participants
-            .clone()
-            .map(|one| file::Participant {
-                name: one.name.clone(),
-                program: one.version.clone(),
-                cpu_cores: one.usage.map(|usage| usage.cpu_cores),
-                memory_bytes: one.usage.map(|usage| usage.memory_bytes),
-            })
-            .collect(),
-        calls: participants
-            .enumerate()
-            .map(|(index, one)| file::CallEntry {
-                call: index + 1,
-                participants: vec![one.name.clone()],
-                failure: one.failure.clone(),
-            })
-            .collect(),
+        warnings,
+        participants,
+        calls,
         missed_packets: outcome.missed_packets,
         emulation: EmulationFacts {
             disturbed: !outcome.disturbances().is_empty(),
-            nats: nat_facts(&outcome.emulation, |host| {
-                outcome.participants.get(host).map(|one| one.name.clone())
-            }),
+            nats: nat_facts(&outcome.emulation, &hosts),
             ..emulation_facts(&outcome.emulation)
         },
         ..CallFile::default()
     }
+}
+
+fn participant_entry(name: &str, program: &str, usage: Option<Usage>) -> file::Participant {
+    file::Participant {
+        name: name.into(),
+        program: program.into(),
+        cpu_cores: usage.map(|usage| usage.cpu_cores),
+        memory_bytes: usage.map(|usage| usage.memory_bytes),
+    }
+}
+
+fn qualities(seen: &[ReceivedFrames]) -> Vec<Quality> {
+    let mut qualities = Vec::new();
+    for received in seen {
+        qualities.push(received.quality.clone());
+    }
+    qualities
 }
 
 /// Reasons given in the record not to trust it, one line each.
@@ -182,10 +225,12 @@ pub fn warnings(record: &Record) -> &[String] {
 
 /// The host of the relay that a peer's media crosses, by its last pair.
 fn relay_of(config: &CallConfig, peer: &PeerOutcome) -> Option<usize> {
-    let ends = peer.pair.iter().flat_map(|pair| [&pair.local, &pair.remote]);
-    let is_relayed = ends.into_iter().any(|end| end.candidate_type == "relay");
-    let server = config.ice.as_ref().filter(|_| is_relayed).map(|ice| ice.host);
-    config.relay.map(|relay| relay.host).or(server)
+    if let Some(relay) = config.relay {
+        return Some(relay.host);
+    }
+    let pair = peer.pair.as_ref()?;
+    let is_relayed = [&pair.local, &pair.remote].iter().any(|end| end.candidate_type == "relay");
+    if is_relayed { Some(config.ice.as_ref()?.host) } else { None }
 }
 
 /// The emulator's view of a flow: the pairs of hosts between which its packets travel, and the
@@ -213,23 +258,24 @@ impl<'a> Path<'a> {
             Some(relay) => vec![(from, relay), (relay, to)],
             None => vec![(from, to)],
         };
-        let legs = pairs.into_iter().map(|(from, to)| emulation.flow(from, to));
-        let crossed = emulation.hops.get(flow.hops.clone()).unwrap_or_default();
-        let links = crossed.iter().map(|hop| match flow.direction {
-            Direction::Up => &hop.up,
-            Direction::Down => &hop.down,
-        });
-        let (start, stop) = (flow.start, flow.stop);
-        Self { flow: index, start, stop, legs: legs.collect(), links: links.collect() }
+        let mut legs = Vec::new();
+        for (from, to) in pairs {
+            legs.push(emulation.flow(from, to));
+        }
+        let links = links_of(flow, emulation);
+        Self { flow: index, start: flow.start, stop: flow.stop, legs, links }
     }
 
     /// Between the two hosts of `weir link`, over all hops.
     pub(crate) fn of_link(flow: &Flow, index: usize, emulation: &'a Emulation) -> Self {
-        let hops = emulation.hops.iter();
-        let (leg, links) = match flow.direction {
-            Direction::Up => (emulation.flow(0, 1), hops.map(|hop| &hop.up).collect()),
-            Direction::Down => (emulation.flow(1, 0), hops.map(|hop| &hop.down).collect()),
+        let leg = match flow.direction {
+            Direction::Up => emulation.flow(0, 1),
+            Direction::Down => emulation.flow(1, 0),
         };
+        let mut links = Vec::new();
+        for hop in &emulation.hops {
+            links.push(one_way(hop, flow.direction));
+        }
         Self { flow: index, start: flow.start, stop: flow.stop, legs: vec![leg], links }
     }
 
@@ -264,18 +310,22 @@ impl<'a> Path<'a> {
     ) -> Row {
         let sent = interval.and_then(|interval| interval.sent.as_ref());
         let stun = interval.and_then(|interval| interval.stun_rtt);
-        let samples = self.legs.iter().map(|leg| leg.as_ref()?.samples.get(index));
-        let passed: Vec<TrafficTotals> = samples
-            .clone()
-            .map(|sample| sample.map_or_else(TrafficTotals::default, |sample| sample.traffic))
-            .collect();
-        let queued = samples.flatten().map(|sample| sample.queued).sum();
+        let mut passed = Vec::new();
+        let (mut queued, mut lost, mut wait) = (DataSize::ZERO, 0, None);
+        for leg in &self.legs {
+            let sample = leg.and_then(|leg| leg.samples.get(index));
+            let traffic = sample.map_or_else(TrafficTotals::default, |sample| sample.traffic);
+            queued += sample.map_or(DataSize::ZERO, |sample| sample.queued);
+            lost += traffic.lost_packets + traffic.dropped_packets;
+            if let Some(mean) = traffic.mean_wait() {
+                wait = Some(wait.map_or(mean, |wait| wait + mean));
+            }
+            passed.push(traffic);
+        }
         let (first, last) = (passed[0], passed[passed.len() - 1]);
-        let waits = passed.iter().filter_map(TrafficTotals::mean_wait);
         let at = self.links.iter().filter_map(|link| link.samples.get(index));
         let capacity = at.clone().filter_map(|sample| sample.capacity).min();
         let mean_capacity = at.filter_map(|sample| sample.mean_capacity).min();
-        let lost = passed.iter().map(|leg| leg.lost_packets + leg.dropped_packets).sum();
         Row::new(time, self.flow)
             .with_capacity(capacity)
             .with_mean_capacity(mean_capacity.filter(|mean| Some(*mean) != capacity))
@@ -287,7 +337,7 @@ impl<'a> Path<'a> {
             .with_sent_packets(first.offered_packets)
             .with_lost_packets(lost)
             .with_rtt(sent.and_then(|sent| sent.rtt).or(stun).map(whole_micros))
-            .with_queuing_delay(waits.reduce(|sum, wait| sum + wait).map(whole_micros))
+            .with_queuing_delay(wait.map(whole_micros))
             .with_queue(queued)
     }
 }
@@ -310,13 +360,25 @@ fn call_file(
     attempts: usize,
     speech: Vec<HeardSpeech>,
 ) -> CallFile {
-    let mut versions: Vec<&str> =
-        outcome.participants.iter().map(|player| player.version.as_str()).collect();
-    versions.sort_unstable();
-    versions.dedup();
-    let participants = config.participants.iter().zip(&outcome.participants);
-    let calls = config.calls.iter().zip(&outcome.calls);
-    let name = |participant: usize| config.participants[participant].name.clone();
+    let (mut versions, mut participants, mut hosts) = (BTreeSet::new(), Vec::new(), Vec::new());
+    for (participant, player) in config.participants.iter().zip(&outcome.participants) {
+        versions.insert(player.version.as_str());
+        participants.push(participant_entry(&participant.name, &player.version, player.usage));
+        hosts.push((participant.host, participant.name.as_str()));
+    }
+    let (mut calls, mut peers) = (Vec::new(), Vec::new());
+    for (call, result) in config.calls.iter().zip(&outcome.calls) {
+        let names = call.ends.map(|end| config.participants[end].name.clone());
+        for (name, peer) in names.iter().zip(&result.peers) {
+            peers.push(peer_entry(call.number, name.clone(), peer));
+        }
+        calls.push(file::CallEntry {
+            call: call.number,
+            participants: names.into(),
+            failure: result.failure.clone(),
+        });
+    }
+    let versions: Vec<&str> = versions.into_iter().collect();
     CallFile {
         kind: Kind::Call(CallRun {
             browser: versions.join(", "),
@@ -324,52 +386,36 @@ fn call_file(
             attempts,
             picture: Some(asked_picture(config)),
             captures: captures(config, outcome),
-            quality: seen.iter().map(|received| received.quality.clone()).collect(),
+            quality: qualities(seen),
             speech: speech.into_iter().map(|heard| heard.speech).collect(),
         }),
         kernel: outcome.kernel.clone(),
         engines: engines(&config.network, real_parts(config)),
         warnings: warning::of_calls(config, outcome),
-        participants: participants
-            .map(|(participant, player)| file::Participant {
-                name: participant.name.clone(),
-                program: player.version.clone(),
-                cpu_cores: player.usage.map(|usage| usage.cpu_cores),
-                memory_bytes: player.usage.map(|usage| usage.memory_bytes),
-            })
-            .collect(),
-        calls: calls
-            .clone()
-            .map(|(call, result)| file::CallEntry {
-                call: call.number,
-                participants: call.ends.map(name).into(),
-                failure: result.failure.clone(),
-            })
-            .collect(),
+        participants,
+        calls,
         missed_packets: outcome.missed_packets,
-        peers: calls
-            .flat_map(|(call, result)| {
-                let ends = call.ends.into_iter().zip(&result.peers);
-                ends.map(|(end, peer)| peer_entry(call.number, name(end), peer))
-            })
-            .collect(),
+        peers,
         emulation: EmulationFacts {
             disturbed: !warning::disturbances_of(config, outcome).is_empty(),
-            nats: nat_facts(&outcome.emulation, |host| {
-                let mut those = config.participants.iter();
-                those.find(|one| one.host == host).map(|one| one.name.clone())
-            }),
+            nats: nat_facts(&outcome.emulation, &hosts),
             ..emulation_facts(&outcome.emulation)
         },
     }
 }
 
-/// What the NATs did, with the names of those behind them.
-fn nat_facts(emulation: &Emulation, name: impl Fn(usize) -> Option<String>) -> Vec<file::NatFacts> {
+/// What the NATs did, with the names of those behind them. `hosts` are the participants' hosts and
+/// names.
+fn nat_facts(emulation: &Emulation, hosts: &[(usize, &str)]) -> Vec<file::NatFacts> {
     let mut facts = Vec::new();
     for nat in &emulation.nats {
+        let mut participants = Vec::new();
+        for host in &nat.hosts {
+            let named = hosts.iter().find(|(own, _)| own == host);
+            participants.extend(named.map(|(_, name)| (*name).to_owned()));
+        }
         facts.push(file::NatFacts {
-            participants: nat.hosts.iter().filter_map(|host| name(*host)).collect(),
+            participants,
             addresses: nat.addresses.iter().map(ToString::to_string).collect(),
             mappings: nat.counters.mappings,
             blocked_packets: nat.counters.blocked_packets,
@@ -421,7 +467,10 @@ fn real_parts(config: &CallConfig) -> &'static str {
 /// Facts from the emulator, for any kind of run.
 pub(crate) fn emulation_facts(emulation: &Emulation) -> EmulationFacts {
     let Emulation { real_time, cpu, foreign_packets, refused_packets, .. } = emulation;
-    let changes = emulation.changes_in_words().into_iter();
+    let mut changes = Vec::new();
+    for (time, change) in emulation.changes_in_words() {
+        changes.push(file::NetworkChange { time_s: time.as_secs_f64(), change });
+    }
     EmulationFacts {
         disturbed: !emulation.disturbances().is_empty(),
         lateness_us: lateness(emulation),
@@ -429,9 +478,7 @@ pub(crate) fn emulation_facts(emulation: &Emulation) -> EmulationFacts {
         cpu_busy_ratio: cpu.map(|cpu| cpu.busy),
         cpu_nice_ratio: cpu.map(|cpu| cpu.nice),
         cpu_stolen_ratio: cpu.map(|cpu| cpu.stolen),
-        changes: changes
-            .map(|(time, change)| file::NetworkChange { time_s: time.as_secs_f64(), change })
-            .collect(),
+        changes,
         foreign_packets: *foreign_packets,
         refused_packets: *refused_packets,
         nats: Vec::new(),
@@ -461,20 +508,23 @@ pub(crate) fn engines(network: &Plan, real: &str) -> String {
 
 /// The name of a choice; `None` for the default, which a record does not mention.
 fn said<T: Default + PartialEq>(choice: T, name: fn(T) -> &'static str) -> Option<String> {
-    (choice != T::default()).then(|| name(choice).into())
+    if choice != T::default() { Some(name(choice).into()) } else { None }
 }
 
 /// The histogram of the release lateness; `None` if no packet was released.
 fn lateness(emulation: &Emulation) -> Option<Lateness> {
-    let buckets: Vec<(u64, u64)> = emulation.lateness.buckets_us().collect();
-    let [p50, p99] =
-        [0.5, 0.99].map(|share| Some(emulation.lateness.quantile(share)?.as_micros() as u64));
+    let lateness = &emulation.lateness;
+    let (mut edges, mut counts) = (vec![0], Vec::new());
+    for (edge, count) in lateness.buckets_us() {
+        edges.push(edge);
+        counts.push(count);
+    }
     Some(Lateness {
-        edges: std::iter::once(0).chain(buckets.iter().map(|bucket| bucket.0)).collect(),
-        counts: buckets.iter().map(|bucket| bucket.1).collect(),
-        p50: p50?,
-        p99: p99?,
-        max: emulation.lateness.max().as_micros() as u64,
+        edges,
+        counts,
+        p50: lateness.quantile(0.5)?.as_micros() as u64,
+        p99: lateness.quantile(0.99)?.as_micros() as u64,
+        max: lateness.max().as_micros() as u64,
     })
 }
 
@@ -524,7 +574,6 @@ fn candidate(candidate: &stats::Candidate) -> file::Candidate {
 
 #[cfg(test)]
 mod tests {
-    use weir::units::DataSize;
     use weir_record::calls::derive::Sent;
 
     use weir_emu::Sample;

@@ -175,7 +175,9 @@ impl Builder<'_> {
 /// server.
 pub(super) fn subscribe(calls: &mut Vec<Call>) {
     let publishers = calls.len();
-    calls.iter_mut().for_each(|call| call.role = ForwardingRole::Publish);
+    for call in &mut *calls {
+        call.role = ForwardingRole::Publish;
+    }
     for feed in 0..publishers {
         for receiver in (0..publishers).filter(|receiver| *receiver != feed) {
             let (from, to) = (&calls[feed], &calls[receiver]);

@@ -391,7 +391,9 @@ impl Run<'_> {
         let IceRestart::At(times) = &self.config.ice_restart else { return };
         while times.get(self.restarts).is_some_and(|time| *time <= now) {
             self.restarts += 1;
-            (0..self.states.len()).for_each(|call| self.session.restart(call));
+            for call in 0..self.states.len() {
+                self.session.restart(call);
+            }
         }
     }
 
@@ -478,7 +480,9 @@ impl Run<'_> {
             }
             self.check_browsers();
             let patience = self.patience;
-            self.states.iter_mut().for_each(|state| state.check_deadline(patience));
+            for state in &mut self.states {
+                state.check_deadline(patience);
+            }
         }
         Ok(())
     }

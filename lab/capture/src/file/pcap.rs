@@ -57,7 +57,7 @@ pub(super) fn read(
         let field = |at| order.u32(&header, at).unwrap_or_default();
         bytes(from, field(8), &mut data)?;
         let time = u64::from(field(0)) * 1_000_000_000 + u64::from(field(4)) * unit_ns;
-        let is_sent = (more > 0).then(|| header[HEADER + 6] == OUTGOING);
+        let is_sent = if more > 0 { Some(header[HEADER + 6] == OUTGOING) } else { None };
         take(&Frame {
             time: Some(time),
             body: Body::Link(link, &data),

@@ -29,7 +29,7 @@ pub fn part<T>(flows: &[FlowConfig<T>], rows: &[Row]) -> Option<f64> {
             equal += all.as_bytes() as f64 / f64::from(active);
         }
     }
-    (equal > 0.0).then(|| own / equal)
+    if equal > 0.0 { Some(own / equal) } else { None }
 }
 
 #[cfg(test)]

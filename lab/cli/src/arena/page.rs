@@ -262,7 +262,7 @@ fn pictures(runs: &[Summary]) -> Option<f64> {
 }
 
 fn mean_of(values: Vec<f64>) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    if !values.is_empty() { Some(values.iter().sum::<f64>() / values.len() as f64) } else { None }
 }
 
 fn anchor(cell: &Cell<'_>) -> String {

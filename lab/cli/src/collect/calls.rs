@@ -368,7 +368,9 @@ impl Calls {
             end.look(&mut self.counters);
             self.counters.ended += 1;
             let mut changes = end.told;
-            changes.iter_mut().for_each(|change| change.begins = false);
+            for change in &mut changes {
+                change.begins = false;
+            }
             ended.push((participant, changes));
         }
         ended

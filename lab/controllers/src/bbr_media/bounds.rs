@@ -118,7 +118,9 @@ mod tests {
         assert_eq!(bounds.cap_flight(bytes(50_000), false), bytes(10_000));
         assert_eq!(bounds.cap_flight(bytes(50_000), true), bytes(8_500));
         bounds.refill();
-        (0..3).for_each(|_| bounds.raise());
+        for _ in 0..3 {
+            bounds.raise();
+        }
         assert_eq!(bounds.long_term(), Some(bytes(10_000 + 7 * 1_200)));
     }
 }

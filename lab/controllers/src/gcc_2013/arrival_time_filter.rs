@@ -157,7 +157,9 @@ mod tests {
 
     fn after(deltas: impl Iterator<Item = FrameDelta>) -> ArrivalTimeFilter {
         let mut filter = ArrivalTimeFilter::new();
-        deltas.for_each(|delta| filter.update(&delta, BandwidthUsage::Normal, true));
+        for delta in deltas {
+            filter.update(&delta, BandwidthUsage::Normal, true);
+        }
         filter
     }
 

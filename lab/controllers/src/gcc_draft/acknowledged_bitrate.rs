@@ -68,7 +68,7 @@ impl AcknowledgedBitrate {
         let measured = self.measured?;
         let oldest = bucket_number(measured.newest) - (BUCKETS as i64 - 1);
         let start = Timestamp::from_nanos(oldest.saturating_mul(BUCKET.as_nanos()));
-        (start >= measured.since).then(|| self.total / (measured.newest - start))
+        if start >= measured.since { Some(self.total / (measured.newest - start)) } else { None }
     }
 }
 
@@ -91,7 +91,9 @@ mod tests {
     }
 
     fn receive(acknowledged: &mut AcknowledgedBitrate, ms: impl Iterator<Item = i64>) {
-        ms.for_each(|ms| acknowledged.on_packet(at(ms), SIZE));
+        for ms in ms {
+            acknowledged.on_packet(at(ms), SIZE);
+        }
     }
 
     // [GCC §5.5]: 1250 B each 10 ms are 1 Mbit/s.

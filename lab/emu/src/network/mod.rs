@@ -117,7 +117,9 @@ impl Network {
         }
         let addresses = pairs.iter().map(|pair: &Pair| (hosts[pair.from], hosts[pair.to]));
         let addresses: Vec<_> = addresses.collect();
-        router.all_access().for_each(|access| access.set_addresses(addresses.clone()));
+        for access in router.all_access() {
+            access.set_addresses(addresses.clone());
+        }
         Self {
             hosts: hosts.to_vec(),
             links: vec![Default::default(); router.hops()],

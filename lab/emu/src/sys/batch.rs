@@ -82,7 +82,9 @@ impl Buffers {
             let time = time.ok_or_else(|| io::Error::other("a datagram without its time"))?;
             let bytes = &buffer[..(message.msg_len as usize).min(ROOM)];
             let size = segment(&message.msg_hdr).filter(|size| *size > 0);
-            bytes.chunks(size.unwrap_or(ROOM)).for_each(|datagram| each(datagram, time));
+            for datagram in bytes.chunks(size.unwrap_or(ROOM)) {
+                each(datagram, time);
+            }
         }
         Ok(())
     }

@@ -524,7 +524,9 @@ impl<T> DelayLine<T> {
     fn allow_reordering(&mut self) {
         if let Self::Fifo(fifo) = self {
             let mut line = Self::new(true);
-            fifo.drain(..).for_each(|delivery| line.push(delivery));
+            for delivery in fifo.drain(..) {
+                line.push(delivery);
+            }
             *self = line;
         }
     }

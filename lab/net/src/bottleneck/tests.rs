@@ -121,7 +121,9 @@ fn in_an_outage_the_queuing_delay_says_how_full_the_queue_is() {
     for capacity in outages() {
         let queue = QueueLimit::Time(TimeDelta::from_millis(400));
         let mut link = Bottleneck::new(&LinkConfig { capacity, ..link(queue) }, Seed::new(1), "up");
-        (0..21).for_each(|packet| link.enqueue(ms(20_500), Header::new(MTU), packet));
+        for packet in 0..21 {
+            link.enqueue(ms(20_500), Header::new(MTU), packet);
+        }
         assert_eq!(link.capacity(ms(21_000)), Some(Bitrate::ZERO));
         let delay = link.queuing_delay(ms(21_000)).as_millis();
         assert!((200..=215).contains(&delay), "{delay}");
@@ -148,7 +150,9 @@ fn a_capacity_that_ends_keeps_what_waits_and_drops_the_rest() {
 #[test]
 fn queuing_delay_is_the_time_that_a_packet_waited() {
     let mut link = Bottleneck::new(&link(QueueLimit::Packets(10)), Seed::new(1), "up");
-    (0..3).for_each(|packet| link.enqueue(ms(0), Header::new(MTU), packet));
+    for packet in 0..3 {
+        link.enqueue(ms(0), Header::new(MTU), packet);
+    }
     assert_eq!(link.queued(ms(0)), DataSize::from_bytes(2_500));
     assert_eq!(link.queuing_delay(ms(0)), TimeDelta::from_millis(20));
     let outcomes = std::iter::from_fn(|| link.poll(ms(100)));
@@ -323,7 +327,9 @@ fn arrivals(link: &mut Bottleneck<usize>) -> Vec<(i64, usize)> {
 #[test]
 fn a_change_of_the_capacity_holds_from_the_next_packet_on() {
     let mut link = Bottleneck::new(&link(QueueLimit::Packets(10)), Seed::new(1), "up");
-    (0..2).for_each(|packet| link.enqueue(ms(0), Header::new(MTU), packet));
+    for packet in 0..2 {
+        link.enqueue(ms(0), Header::new(MTU), packet);
+    }
     link.set_capacity(ms(5), Bitrate::from_kbps(100));
     assert_eq!(link.capacity(ms(5)), Some(Bitrate::from_kbps(100)));
     // The first transmission ends at 10 ms; the second takes 100 ms.
@@ -335,7 +341,9 @@ fn an_outage_by_hand_ends_by_hand() {
     let queue = QueueLimit::Time(TimeDelta::from_millis(20));
     let mut link = Bottleneck::new(&link(queue), Seed::new(1), "up");
     link.set_capacity(ms(0), Bitrate::ZERO);
-    (0..4).for_each(|packet| link.enqueue(ms(10), Header::new(MTU), packet));
+    for packet in 0..4 {
+        link.enqueue(ms(10), Header::new(MTU), packet);
+    }
     assert_eq!(link.queued(ms(10)), DataSize::from_bytes(2_500));
     assert!(matches!(link.poll(ms(10)), Some(Outcome::Dropped(_))));
     assert_eq!((link.poll(ms(5_000)).is_none(), link.next_event()), (true, None));
@@ -355,7 +363,9 @@ fn an_unlimited_link_can_be_given_a_capacity() {
 #[test]
 fn a_packet_overtakes_those_that_left_before_the_delay_fell() {
     let mut link = Bottleneck::new(&link(QueueLimit::Packets(10)), Seed::new(1), "up");
-    (0..3).for_each(|packet| link.enqueue(ms(0), Header::new(MTU), packet));
+    for packet in 0..3 {
+        link.enqueue(ms(0), Header::new(MTU), packet);
+    }
     link.set_delay(ms(15), TimeDelta::from_millis(2));
     assert_eq!(link.next_event(), Some(ms(22)));
     assert_eq!(arrivals(&mut link), [(32, 2), (35, 0), (45, 1)]);

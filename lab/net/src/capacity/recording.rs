@@ -80,7 +80,7 @@ impl Recording {
             let next = match steps.get(index + 1) {
                 Some(step) => step.0 + round,
                 None if self.end == TraceEnd::Hold => {
-                    return (rate > Bitrate::ZERO).then(|| now + time(left, rate));
+                    return if rate > Bitrate::ZERO { Some(now + time(left, rate)) } else { None };
                 }
                 None => Timestamp::ZERO + round + self.length,
             };

@@ -7,7 +7,7 @@ use std::ops::Range;
 use weir::units::{DataSize, Timestamp};
 
 use super::cell::Cell;
-use super::config::{CellularConfig, Load, SignalChange, Terminal};
+use super::config::{CellularConfig, SignalChange, Terminal};
 use super::log::CellularLog;
 use crate::access::{AccessChange, AccessLog, AccessNetwork};
 use crate::packet::{Header, Outcome};
@@ -108,7 +108,9 @@ impl CellularConfig {
         for Terminal { signal, handovers, loads, .. } in &mut config.terminals {
             handovers.clear();
             loads.retain(|load| load.start == Timestamp::ZERO);
-            loads.iter_mut().for_each(|load: &mut Load| load.stop = Timestamp::MAX);
+            for load in loads {
+                load.stop = Timestamp::MAX;
+            }
             for mean in [&mut signal.up.mean, &mut signal.down.mean] {
                 match mean {
                     SignalChange::Constant(_) => {}

@@ -72,7 +72,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
             let place = if own & free == own {
                 Some(own)
             } else {
-                (free.count_ones() >= count).then(|| cyclic(free, own, count))
+                if free.count_ones() >= count { Some(cyclic(free, own, count)) } else { None }
             };
             let Some(place) = place.filter(|_| is_due && !self.is_unreachable(block.terminal, at))
             else {

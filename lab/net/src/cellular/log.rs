@@ -174,7 +174,7 @@ fn row<T: Debug + Send + 'static>(
         bearer: bearer.config.name.clone(),
         direction,
         sinr_db: hundredths(cell.sinr_db(now, index, direction)),
-        mcs: (blocks > 0).then(|| hundredths(mean(radio.mcs - radio_before.mcs))),
+        mcs: if blocks > 0 { Some(hundredths(mean(radio.mcs - radio_before.mcs))) } else { None },
         blocks,
         failures: radio.failures - radio_before.failures,
         retransmissions: radio.retransmissions - radio_before.retransmissions,

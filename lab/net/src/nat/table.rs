@@ -289,6 +289,8 @@ impl Nat {
                 over.push(*key);
             }
         }
-        over.into_iter().for_each(|key| self.remove(key));
+        for key in over {
+            self.remove(key);
+        }
     }
 }

@@ -285,7 +285,9 @@ mod tests {
     /// Replaces all waiting packets by new ones.
     fn replace(bench: &mut Bench<CoDel<u32>>, now: i64, waiting: u32) {
         bench.fill(ms(now), Ecn::NotEct, 1_000);
-        (0..waiting).for_each(|_| assert!(bench.dequeue(ms(now + 1)).is_some()));
+        for _ in 0..waiting {
+            assert!(bench.dequeue(ms(now + 1)).is_some());
+        }
         assert!(bench.dequeue(ms(now + 2)).is_some());
     }
 

@@ -183,7 +183,9 @@ mod tests {
     /// Enqueues `count` packets of a flow, with the flow's number as payload.
     fn fill(bench: &mut Bench<FqCoDel<u32>>, flow: u32, count: usize) {
         let packet = || of_flow(u64::from(flow), packet(ms(0), Ecn::NotEct, flow));
-        (0..count).for_each(|_| bench.enqueue(ms(0), packet()));
+        for _ in 0..count {
+            bench.enqueue(ms(0), packet());
+        }
     }
 
     /// The flow numbers of the next `count` packets.
@@ -195,7 +197,9 @@ mod tests {
     #[test]
     fn flows_take_turns() {
         let mut bench = bench();
-        (1..=3).for_each(|flow| fill(&mut bench, flow, 6));
+        for flow in 1..=3 {
+            fill(&mut bench, flow, 6);
+        }
         // With a quantum of 1514 B, two packets of 1500 B can start in the first turn, then one per
         // turn.
         assert_eq!(next(&mut bench, 12), [1, 1, 2, 2, 3, 3, 1, 2, 3, 1, 2, 3]);

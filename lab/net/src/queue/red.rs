@@ -233,7 +233,9 @@ mod tests {
             let mut bench = bench();
             bench.queue.empty_since = None;
             bench.queue.mean = mean;
-            (0..50).for_each(|n| bench.enqueue(ms(0), packet(ms(0), ecn, n)));
+            for n in 0..50 {
+                bench.enqueue(ms(0), packet(ms(0), ecn, n));
+            }
             (bench.log.marked > 0, bench.log.managed > 0)
         };
         assert_eq!(outcome(12.0, Ecn::Ect0), (true, false));

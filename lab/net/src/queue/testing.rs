@@ -55,7 +55,9 @@ impl<Q: Discipline<u32>> Bench<Q> {
 
     /// Enqueues `count` packets of flow 0 at once, numbered from 0.
     pub(super) fn fill(&mut self, now: Timestamp, ecn: Ecn, count: u32) {
-        (0..count).for_each(|n| self.enqueue(now, packet(now, ecn, n)));
+        for n in 0..count {
+            self.enqueue(now, packet(now, ecn, n));
+        }
     }
 
     pub(super) fn dequeue(&mut self, now: Timestamp) -> Option<Waiting<u32>> {

@@ -289,7 +289,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
     /// exchange.
     pub(super) fn idle_from(&self, node: usize) -> Option<Timestamp> {
         let is_idle = self.medium.is_idle(node) && !self.nodes[node].is_engaged();
-        is_idle.then(|| self.medium.idle_from(node))
+        if is_idle { Some(self.medium.idle_from(node)) } else { None }
     }
 
     /// Computes again when a node will send. A node that has not noticed yet that the channel is

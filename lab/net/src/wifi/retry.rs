@@ -195,7 +195,7 @@ impl Retry {
         let Sums { arrived, delivered, transmit_delay } = self.window;
         let excess = arrived.saturating_sub(delivered) / (INTERVAL * self.ended.len() as i64);
         let has_sent = transmit_delay > TimeDelta::ZERO;
-        let capacity = has_sent.then(|| delivered / transmit_delay);
+        let capacity = if has_sent { Some(delivered / transmit_delay) } else { None };
         let level = match capacity {
             _ if excess == Bitrate::ZERO => 0.0,
             None | Some(Bitrate::ZERO) => f64::INFINITY,

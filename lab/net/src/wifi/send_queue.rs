@@ -203,7 +203,9 @@ impl<T: Debug + Send + 'static> SendQueue<T> {
         let limit = match self.kind {
             NodeQueue::Fifo { .. } if !self.has_room(receiver, header.size) => {
                 self.log.drop_full(now, packet);
-                self.log.dropped.drain(..).for_each(|dropped| ledger.drop(dropped));
+                for dropped in self.log.dropped.drain(..) {
+                    ledger.drop(dropped);
+                }
                 return;
             }
             NodeQueue::Fifo { .. } => QueueLimit::Packets(usize::MAX),

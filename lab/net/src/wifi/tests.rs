@@ -292,7 +292,9 @@ fn a_good_frame_ends_eifs() {
     // The neighbour's frame lasts 62 us. Only c hears it.
     let mut four = with_neighbour(three, 100, 1_280);
     let neighbour = NodeId(4);
-    [AP, A, B].into_iter().for_each(|node| four.powers.hide(node, neighbour));
+    for node in [AP, A, B] {
+        four.powers.hide(node, neighbour);
+    }
     assert_eq!(begin_of_c(four, 20), 1_342 + 37);
 }
 
@@ -333,7 +335,9 @@ fn a_receiver_that_answers_a_stronger_frame_missed_the_end_of_another() {
     config.powers.hide(A, B);
     config.powers.between.push((B, AP, -20.0));
     let mut bench = Bench::new(&config);
-    (1..=4).for_each(|number| bench.enqueue(1_000, (A, AP), number));
+    for number in 1..=4 {
+        bench.enqueue(1_000, (A, AP), number);
+    }
     bench.enqueue(1_561, (B, AP), 5);
     // The ACK of b's frame begins before a's frame ends. Two packets of that frame came before b
     // sent.
@@ -381,7 +385,9 @@ fn aggregating() -> CellConfig {
 #[test]
 fn packets_that_wait_go_into_one_frame_that_a_block_ack_answers() {
     let mut bench = Bench::new(&aggregating());
-    (1..=4).for_each(|number| bench.enqueue(1_000, (A, AP), number));
+    for number in 1..=4 {
+        bench.enqueue(1_000, (A, AP), number);
+    }
     // 4 x 1538 bytes with delimiters and padding are 6174 bytes, or 191 symbols.
     let data = (1, 1_000, 1_000 + 36 + 4 * 191 + 6, 4);
     assert_eq!(bench.frames(), [data, (0, 1_816, 1_816 + 38, 1)]);
@@ -394,7 +400,9 @@ fn a_frame_carries_no_more_bytes_than_its_node_allows() {
     // With 1538 bytes each, delimiters and padding, two packets fit and three do not.
     config.stations[0].node.aggregation.bytes = DataSize::from_bytes(4_000);
     let mut bench = Bench::new(&config);
-    (1..=4).for_each(|number| bench.enqueue(1_000, (A, AP), number));
+    for number in 1..=4 {
+        bench.enqueue(1_000, (A, AP), number);
+    }
     let decoded: Vec<usize> =
         bench.frames().iter().filter(|frame| frame.0 == 1).map(|frame| frame.3).collect();
     assert_eq!(decoded, [2, 2]);
@@ -413,7 +421,9 @@ fn a_packet_that_fails_goes_down_the_rates_to_the_lowest() {
     config.powers.hide(A, B);
     config.powers.between.push((AP, B, f64::NEG_INFINITY));
     let mut bench = Bench::new(&config);
-    (0..100).for_each(|number| bench.enqueue(1_000 + 4_000 * i64::from(number), (A, AP), number));
+    for number in 0..100 {
+        bench.enqueue(1_000 + 4_000 * i64::from(number), (A, AP), number);
+    }
     bench.enqueue(500_050, (A, AP), 100);
     let lengths: Vec<i64> =
         bench.frames().iter().filter(|frame| frame.0 == 1).map(|frame| frame.2 - frame.1).collect();
@@ -448,7 +458,9 @@ fn of_a_frame_that_is_hit_in_its_middle_the_rest_waits_for_what_was_hit() {
     config.powers.hide(A, B);
     config.powers.between.push((AP, B, f64::NEG_INFINITY));
     let mut bench = Bench::new(&config);
-    (1..=4).for_each(|number| bench.enqueue(1_000, (A, AP), number));
+    for number in 1..=4 {
+        bench.enqueue(1_000, (A, AP), number);
+    }
     // The second packet is sent again alone: BlockAck until 1854, AIFS, 234 us.
     assert_eq!(bench.delivered(), [(1, 1_806), (2, 2_125), (3, 2_125), (4, 2_125)]);
     let NodeCounters { attempts, failures, frames, duplicates, .. } = bench.cell.counters(A);
@@ -553,7 +565,9 @@ fn arrival_behind_a_hundred(queue: NodeQueue) -> i64 {
     let mut config = config(&["a", "b"]);
     config.access_point.queue = queue;
     let mut bench = Bench::new(&config);
-    (0..100).for_each(|number| bench.enqueue(1_000, (AP, A), number));
+    for number in 0..100 {
+        bench.enqueue(1_000, (AP, A), number);
+    }
     bench.enqueue(1_000, (AP, B), 100);
     let delivered = bench.delivered();
     delivered.iter().find(|&&(number, _)| number == 100).unwrap().1

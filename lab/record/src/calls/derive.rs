@@ -366,7 +366,7 @@ fn growth(before: Option<f64>, after: Option<f64>) -> Option<f64> {
 }
 
 fn ratio(part: f64, whole: u64) -> Option<f64> {
-    (whole > 0).then(|| part / whole as f64)
+    if whole > 0 { Some(part / whole as f64) } else { None }
 }
 
 fn seconds(seconds: f64) -> TimeDelta {

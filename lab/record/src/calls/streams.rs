@@ -41,7 +41,7 @@ pub(super) fn errors(file: &CallFile) -> Vec<StreamError> {
 }
 
 fn percent(apart: f64, of: f64) -> Option<f64> {
-    (of > 0.0).then(|| 100.0 * apart / of)
+    if of > 0.0 { Some(100.0 * apart / of) } else { None }
 }
 
 /// How far getStats and the capture are apart for a stream of a call.

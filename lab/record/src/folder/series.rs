@@ -299,7 +299,9 @@ pub(super) fn bytes(flows: &[String], rows: &[Row]) -> Vec<u8> {
     let layout = Layout::first(GROUPS).and(rows);
     let mut out = layout.header().into_bytes();
     out.push(b'\n');
-    rows.iter().for_each(|row| layout.put(row, flows, &mut out));
+    for row in rows {
+        layout.put(row, flows, &mut out);
+    }
     out
 }
 
@@ -328,7 +330,9 @@ impl SeriesFile {
             self.widen(wider)?;
         }
         self.lines.clear();
-        rows.iter().for_each(|row| self.layout.put(row, flows, &mut self.lines));
+        for row in rows {
+            self.layout.put(row, flows, &mut self.lines);
+        }
         self.out.write_all(&self.lines)
     }
 

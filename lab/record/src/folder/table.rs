@@ -332,7 +332,9 @@ impl<R: Default, T> Log<R, T> {
     ) -> io::Result<()> {
         let layout = Layout::first(self.groups);
         let mut lines = Vec::new();
-        items.iter().for_each(|item| layout.put(&(self.row)(item), names, &mut lines));
+        for item in items {
+            layout.put(&(self.row)(item), names, &mut lines);
+        }
         out.write_all(&lines)
     }
 

@@ -403,7 +403,9 @@ fn a_column_that_comes_late_is_empty_in_the_rows_before() {
     let written = |parts: &[&[Row]]| {
         let _ = fs::remove_file(&path);
         let mut file = series::SeriesFile::create(path.clone()).unwrap();
-        parts.iter().for_each(|rows| file.write(&flows, rows).unwrap());
+        for rows in parts {
+            file.write(&flows, rows).unwrap();
+        }
         file.finish().unwrap();
         fs::read_to_string(&path).unwrap()
     };

@@ -101,7 +101,7 @@ fn utilization(
     let time = start..stop;
     let bits: f64 = crossing.iter().map(|(_, of)| of.within(&time).as_bits() as f64).sum();
     let carried = carried(scenario, hop, direction, &time)?;
-    (carried > 0.0).then(|| bits / carried)
+    if carried > 0.0 { Some(bits / carried) } else { None }
 }
 
 /// Bits that a bottleneck could carry in a time; `None` if it is unlimited.
@@ -208,7 +208,7 @@ fn ratio(windows: impl Iterator<Item = Vec<f64>>) -> Option<Ratio> {
 fn jain(values: &[f64]) -> Option<f64> {
     let sum: f64 = values.iter().sum();
     let squares: f64 = values.iter().map(|value| value * value).sum();
-    (squares > 0.0).then(|| sum * sum / (values.len() as f64 * squares))
+    if squares > 0.0 { Some(sum * sum / (values.len() as f64 * squares)) } else { None }
 }
 
 /// Subtracts the rate of UDP flows on the same path from the capacity of a media flow's row. A load

@@ -34,7 +34,9 @@ fn trace(scenario: &Scenario, rate: impl Fn(usize, i64) -> u64) -> Trace {
 fn received(trace: &Trace) -> Vec<Received> {
     let of = |flow: usize| {
         let mut meter = FlowMeter::new(&[], Vec::new(), &Arc::default());
-        trace.rows.iter().filter(|row| row.flow == flow).for_each(|row| meter.push(row));
+        for row in trace.rows.iter().filter(|row| row.flow == flow) {
+            meter.push(row);
+        }
         meter.finish().received
     };
     (0..trace.flows.len()).map(of).collect()

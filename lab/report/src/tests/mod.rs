@@ -3,6 +3,9 @@ mod cellular;
 mod records;
 mod server;
 
+use std::fs;
+use std::path::Path;
+
 use serde_json::{Value, json};
 use weir_net::Seed;
 
@@ -45,9 +48,13 @@ fn json(records: &[Record]) -> Value {
     serde_json::from_str(&Report::of_records(records, "weir report runs").json()).unwrap()
 }
 
-/// Names of members that `lab/web/src/format.ts` gives to an interface.
+/// Names of members that the files in `lab/web/src/format` give to an interface.
 fn members(interface: &str) -> Vec<String> {
-    let source = include_str!("../../../web/src/format.ts");
+    let mut source = String::new();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../web/src/format");
+    for file in fs::read_dir(folder).unwrap() {
+        source += &fs::read_to_string(file.unwrap().path()).unwrap();
+    }
     let start = format!("export interface {interface} {{\n");
     let (_, body) = source.split_once(&start).unwrap();
     let (body, _) = body.split_once("\n}").unwrap();

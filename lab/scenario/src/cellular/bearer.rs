@@ -7,7 +7,7 @@ use weir_net::cellular::{
 };
 use weir_net::{Aqm, QueueLimit};
 
-use super::values::{directed, or, time, whole};
+use super::values::{directed, time_or, whole};
 use super::{DEFAULT, Result, check_name, qci};
 use crate::aqm::aqm;
 use crate::reader::{Item, Table, steps};
@@ -63,8 +63,8 @@ pub(super) fn default_bearer(table: &Table, defaults: &Defaults) -> Result<Beare
 
 /// Reads the keys that every bearer has.
 fn common(table: &Table, bearer: &mut BearerConfig, defaults: &Defaults) -> Result<()> {
-    bearer.qci = or(table, "qci", bearer.qci, qci)?;
-    bearer.rlc = or(table, "rlc", bearer.rlc, |item| rlc(item, defaults))?;
+    bearer.qci = table.or("qci", bearer.qci, qci)?;
+    bearer.rlc = table.or("rlc", bearer.rlc, |item| rlc(item, defaults))?;
     if let Some(item) = table.get("queue") {
         bearer.queue = queues(&item, bearer.queue)?;
     }
@@ -105,7 +105,7 @@ fn scheduled(
     bearer.rlc = defaults.rlc;
     table.require("qci", "2")?;
     common(table, &mut bearer, defaults)?;
-    bearer.priority = or(table, "arp", bearer.priority, arp)?;
+    bearer.priority = table.or("arp", bearer.priority, arp)?;
     let filters = table.tables("filter", FILTER)?;
     if filters.len() > FILTERS_MAX {
         return Err(table.error(&format!("a bearer has at most {FILTERS_MAX} filters")));
@@ -118,8 +118,8 @@ fn scheduled(
             table.refuse(key, "only a bearer of QCI 1 to 4 has a guarantee")?;
         }
     }
-    let from = table.get("from").map(|item| item.moment(duration)).transpose()?;
-    let until = table.get("until").map(|item| item.moment(duration)).transpose()?;
+    let from = table.moment("from", duration)?;
+    let until = table.moment("until", duration)?;
     let end = Timestamp::ZERO + duration;
     let lasting = from.unwrap_or(Timestamp::ZERO)..until.unwrap_or(end);
     if lasting.is_empty() {
@@ -150,9 +150,9 @@ fn filter(table: &Table) -> Result<PacketFilter> {
     let protocols = [("udp", 17), ("tcp", 6)];
     Ok(PacketFilter::Packets {
         protocol: table.require("protocol", "\"udp\"")?.choice(&protocols)?,
-        ports: or(table, "ports", PortRange::ANY, ports)?,
-        remote: or(table, "remote", Subnet::ANY, subnet)?,
-        remote_ports: or(table, "remote_ports", PortRange::ANY, ports)?,
+        ports: table.or("ports", PortRange::ANY, ports)?,
+        remote: table.or("remote", Subnet::ANY, subnet)?,
+        remote_ports: table.or("remote_ports", PortRange::ANY, ports)?,
     })
 }
 
@@ -199,9 +199,9 @@ fn arp(item: &Item) -> Result<Priority> {
     let table = item.table(ARP)?;
     let default = Priority::default();
     Ok(Priority {
-        level: or(&table, "level", default.level, |item| whole(item, 1..=15).map(|it| it as u8))?,
-        may_preempt: or(&table, "may_preempt", default.may_preempt, Item::boolean)?,
-        preemptable: or(&table, "preemptable", default.preemptable, Item::boolean)?,
+        level: table.or("level", default.level, |item| whole(item, 1..=15).map(|it| it as u8))?,
+        may_preempt: table.or("may_preempt", default.may_preempt, Item::boolean)?,
+        preemptable: table.or("preemptable", default.preemptable, Item::boolean)?,
     })
 }
 
@@ -219,8 +219,8 @@ fn queue(item: &Item, default: BearerQueue) -> Result<BearerQueue> {
     }
     let table = item.table(QUEUE)?;
     Ok(BearerQueue {
-        limit: or(&table, "limit", default.limit, limit)?,
-        aqm: or(&table, "aqm", default.aqm, aqm)?,
+        limit: table.or("limit", default.limit, limit)?,
+        aqm: table.or("aqm", default.aqm, aqm)?,
     })
 }
 
@@ -267,6 +267,6 @@ fn read_timer(
     timer: &mut TimeDelta,
     min: TimeDelta,
 ) -> Result<()> {
-    *timer = or(table, key, *timer, |item| time(item, min..=TIMER_MAX))?;
+    *timer = time_or(table, key, *timer, min..=TIMER_MAX)?;
     Ok(())
 }

@@ -4,7 +4,7 @@ use weir_net::cellular::carrier::{LTE_PRBS_MAX, NR_PRBS_MAX, NUMEROLOGY_MAX, SLO
 use weir_net::cellular::{Carrier, Directions, Duplex, SlotKind, Technology};
 
 use super::Result;
-use super::values::{directed, or, whole};
+use super::values::{directed, whole};
 use crate::error::quoted;
 use crate::reader::{Item, Table};
 
@@ -33,16 +33,15 @@ const NR_BANDWIDTHS: [&[(&str, u16)]; 4] = [
 ];
 
 pub(super) fn carrier(network: &Table) -> Result<Carrier> {
-    let is_nr =
-        or(network, "technology", false, |item| item.choice(&[("lte", false), ("nr", true)]))?;
+    let is_nr = network.choice("technology", false, &[("lte", false), ("nr", true)])?;
     let mut carrier = if is_nr {
-        let numerology = or(network, "numerology", 1, |item| {
+        let numerology = network.or("numerology", 1, |item| {
             whole(item, 0..=u32::from(NUMEROLOGY_MAX)).map(|mu| mu as u8)
         })?;
         let mut carrier = Carrier::nr(numerology, 0);
-        carrier.symbols = or(network, "symbols", SLOT_SYMBOLS, symbols)?;
-        carrier.qam256 = or(network, "qam256", false, Item::boolean)?;
-        carrier.duplex = network.get("tdd").map_or(Ok(Duplex::Frequency), |item| tdd(&item))?;
+        carrier.symbols = network.or("symbols", SLOT_SYMBOLS, symbols)?;
+        carrier.qam256 = network.or("qam256", false, Item::boolean)?;
+        carrier.duplex = network.or("tdd", Duplex::Frequency, tdd)?;
         carrier
     } else {
         for key in NR {
@@ -94,7 +93,7 @@ fn tdd(item: &Item) -> Result<Duplex> {
         let table = item.table(TDD)?;
         let mut special = SPECIAL;
         for (key, symbols) in [("down", &mut special.0), ("up", &mut special.1)] {
-            *symbols = or(&table, key, *symbols, |item| {
+            *symbols = table.or(key, *symbols, |item| {
                 whole(item, 0..=u32::from(SLOT_SYMBOLS)).map(|count| count as u8)
             })?;
         }

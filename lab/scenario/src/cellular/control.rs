@@ -7,7 +7,7 @@ use weir_net::cellular::{
 };
 
 use super::Result;
-use super::values::{directed, or, size, time, whole, within};
+use super::values::{directed, size, time, whole, whole_or, within_or};
 use crate::reader::{Item, Table};
 
 const HARQ: &[&str] = &["processes", "transmissions", "round", "combining"];
@@ -28,7 +28,7 @@ const GRANT: std::ops::RangeInclusive<u64> = 7..=100_000;
 
 /// Reads the cell without its terminals, and the timers of RLC in acknowledged mode.
 pub(super) fn cell(network: &Table, carrier: Carrier) -> Result<(CellularConfig, RlcMode)> {
-    let is_ns3 = or(network, "profile", false, |item| {
+    let is_ns3 = network.or("profile", false, |item| {
         let is_ns3 = item.choice(&[("usual", false), ("ns3", true)])?;
         if is_ns3 && carrier.technology != Technology::Lte {
             return Err(item.error("the LTE module of ns-3 has no NR; write \"usual\""));
@@ -40,30 +40,34 @@ pub(super) fn cell(network: &Table, carrier: Carrier) -> Result<(CellularConfig,
     } else {
         (CellularConfig::new(carrier, Vec::new()), RlcMode::AM)
     };
-    config.scheduler = or(network, "scheduler", config.scheduler, |item| {
-        item.choice(&[
+    config.scheduler = network.choice(
+        "scheduler",
+        config.scheduler,
+        &[
             ("proportional-fair", Scheduler::ProportionalFair),
             ("round-robin", Scheduler::RoundRobin),
             ("maximum-rate", Scheduler::MaximumRate),
             ("qos", Scheduler::QualityOfService),
-        ])
-    })?;
+        ],
+    )?;
     config.stops_at_queue_end =
-        or(network, "stops_at_queue_end", config.stops_at_queue_end, Item::boolean)?;
-    config.control_errors = or(network, "control_errors", config.control_errors, Item::boolean)?;
-    config.sharing = or(network, "sharing", config.sharing, |item| {
-        item.choice(&[("priority", Sharing::Priority), ("equal", Sharing::Equal)])
-    })?;
-    config.harq = network.get("harq").map_or(Ok(config.harq), |item| harq(&item, config.harq))?;
+        network.or("stops_at_queue_end", config.stops_at_queue_end, Item::boolean)?;
+    config.control_errors = network.or("control_errors", config.control_errors, Item::boolean)?;
+    config.sharing = network.choice(
+        "sharing",
+        config.sharing,
+        &[("priority", Sharing::Priority), ("equal", Sharing::Equal)],
+    )?;
+    config.harq = network.or("harq", config.harq, |item| harq(item, config.harq))?;
     if let Some(item) = network.get("adaptation") {
         config.adaptation = adaptation(&item, config.adaptation)?;
     }
-    config.uplink_access = or(network, "uplink", config.uplink_access, uplink)?;
+    config.uplink_access = network.or("uplink", config.uplink_access, uplink)?;
     if let Some(item) = network.get("timing") {
         config.timing = timing(&item, config.timing)?;
     }
     config.admission =
-        or(network, "admission", config.admission, |item| Ok(Admission { share: share(item)? }))?;
+        network.or("admission", config.admission, |item| Ok(Admission { share: share(item)? }))?;
     Ok((config, rlc))
 }
 
@@ -74,13 +78,13 @@ fn share(item: &Item) -> Result<f64> {
 fn harq(item: &Item, default: Harq) -> Result<Harq> {
     let table = item.table(HARQ)?;
     let mut harq = default;
-    harq.processes = or(&table, "processes", harq.processes, |it| whole(it, 1..=PROCESSES_MAX))?;
+    harq.processes = whole_or(&table, "processes", harq.processes, 1..=PROCESSES_MAX)?;
     harq.transmissions =
-        or(&table, "transmissions", harq.transmissions, |it| whole(it, 1..=TRANSMISSIONS_MAX))?;
+        whole_or(&table, "transmissions", harq.transmissions, 1..=TRANSMISSIONS_MAX)?;
     if let Some(item) = table.get("round") {
         harq.round = directed(&item, Some(harq.round), |item| whole(item, 1..=TTIS_MAX))?;
     }
-    harq.combining = or(&table, "combining", harq.combining, Item::boolean)?;
+    harq.combining = table.or("combining", harq.combining, Item::boolean)?;
     Ok(harq)
 }
 
@@ -99,15 +103,15 @@ fn adaptation(item: &Item, defaults: Directions<Adaptation>) -> Result<Direction
 fn adaptation_of(item: &Item, default: Adaptation) -> Result<Adaptation> {
     let table = item.table(ADAPTATION)?;
     let mut adaptation = default;
-    adaptation.period = or(&table, "period", default.period, period)?;
-    adaptation.target = or(&table, "target", default.target, |item| {
+    adaptation.period = table.or("period", default.period, period)?;
+    adaptation.target = table.or("target", default.target, |item| {
         let target = item.probability()?;
         if (0.001..=0.9).contains(&target) {
             return Ok(target);
         }
         Err(item.error("must be between 0.1% and 90%"))
     })?;
-    adaptation.outer_loop = or(&table, "outer_loop", default.outer_loop, outer_loop)?;
+    adaptation.outer_loop = table.or("outer_loop", default.outer_loop, outer_loop)?;
     Ok(adaptation)
 }
 
@@ -123,8 +127,8 @@ fn outer_loop(item: &Item) -> Result<Option<OuterLoop>> {
     }
     let table = item.table(OUTER_LOOP)?;
     Ok(Some(OuterLoop {
-        step_db: or(&table, "step", default.step_db, |item| within(item, 0.0..=10.0))?,
-        limit_db: or(&table, "limit", default.limit_db, |item| within(item, 0.0..=30.0))?,
+        step_db: within_or(&table, "step", default.step_db, 0.0..=10.0)?,
+        limit_db: within_or(&table, "limit", default.limit_db, 0.0..=30.0)?,
     }))
 }
 
@@ -164,8 +168,8 @@ fn uplink(item: &Item) -> Result<UplinkAccess> {
     Ok(match access {
         Access::Ideal => UplinkAccess::Ideal,
         Access::Request => UplinkAccess::Requested(SchedulingRequest {
-            period: or(&table, "period", default.period, period)?,
-            grant: or(&table, "grant", default.grant, |item| size(item, GRANT))?,
+            period: table.or("period", default.period, period)?,
+            grant: table.or("grant", default.grant, |item| size(item, GRANT))?,
         }),
         Access::Configured => UplinkAccess::Configured {
             period: period(&table.require("period", "\"20ms\"")?)?,
@@ -183,7 +187,7 @@ fn timing(item: &Item, default: Timing) -> Result<Timing> {
         ("up_prepare", &mut timing.up_prepare, 1),
         ("report", &mut timing.report, 0),
     ] {
-        *ttis = or(&table, key, *ttis, |item| whole(item, min..=TTIS_MAX))?;
+        *ttis = whole_or(&table, key, *ttis, min..=TTIS_MAX)?;
     }
     if let Some(item) = table.get("decode") {
         timing.decode = directed(&item, Some(timing.decode), |item| whole(item, 1..=TTIS_MAX))?;

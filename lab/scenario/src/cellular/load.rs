@@ -4,7 +4,6 @@ use weir::units::TimeDelta;
 use weir_net::cellular::{BearerConfig, Load};
 use weir_net::path::Direction;
 
-use super::values::or;
 use super::{Result, number_of};
 use crate::load::{CommonLoad, common_load};
 use crate::reader::Table;
@@ -32,10 +31,12 @@ pub(super) fn loads(
 fn load(table: &Table, bearers: &[BearerConfig], duration: TimeDelta) -> Result<Load> {
     let CommonLoad { arrivals, size, start, stop } = common_load(table, PACKETS, duration)?;
     Ok(Load {
-        direction: or(table, "direction", Direction::Up, |item| {
-            item.choice(&[("up", Direction::Up), ("down", Direction::Down)])
-        })?,
-        bearer: or(table, "bearer", 0, |item| number_of(bearers, item))?,
+        direction: table.choice(
+            "direction",
+            Direction::Up,
+            &[("up", Direction::Up), ("down", Direction::Down)],
+        )?,
+        bearer: table.or("bearer", 0, |item| number_of(bearers, item))?,
         arrivals,
         size,
         start,

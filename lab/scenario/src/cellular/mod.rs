@@ -125,7 +125,7 @@ fn cell(network: &Table, duration: TimeDelta, files: &TraceFiles<'_>) -> Result<
     for (name, item) in network.require("terminal", "{ phone = { sinr = 20 } }")?.named()? {
         check_name(name, &item)?;
         let table = item.table(TERMINAL)?;
-        let count = table.get("count").map_or(Ok(1), |item| item.whole(MAX_COUNT))?;
+        let count = table.whole("count", 1, MAX_COUNT)?;
         let first = 1 + config.terminals.len();
         groups.push(NodeGroup { name: name.into(), nodes: first..first + count });
         let (terminal, scheduled) = read.terminal(name, &table)?;
@@ -185,7 +185,7 @@ struct Reading<'a> {
 impl Reading<'_> {
     fn terminal(&self, name: &str, table: &Table) -> Result<(Terminal, Vec<Scheduled>)> {
         let means = signal::means(self.network, table, self.duration, self.files)?;
-        let fading = table.get("fading").map(|item| signal::fading(&item)).transpose()?;
+        let fading = table.optional("fading", signal::fading)?;
         let signals = weir_net::cellular::Directions {
             up: Signal::new(means.up, fading),
             down: Signal::new(means.down, fading),
@@ -202,7 +202,7 @@ impl Reading<'_> {
             Some(item) => directed(&item, Some(terminal.ambr), |item| item.rate().map(Some))?,
             None => terminal.ambr,
         };
-        terminal.drx = table.get("drx").map_or(Ok(None), |item| signal::drx(&item))?;
+        terminal.drx = table.or("drx", None, signal::drx)?;
         terminal.handovers = signal::handovers(table, self.duration)?;
         terminal.loads = load::loads(table, &terminal.bearers, self.duration)?;
         Ok((terminal, scheduled))

@@ -6,7 +6,7 @@ use weir_net::cellular::fading::{Fading, Origin, Profile};
 use weir_net::cellular::{Directions, Drx, Handover, MovingTerminal, SignalChange};
 
 use super::Result;
-use super::values::{directed, frequency, or, time, within};
+use super::values::{directed, frequency, time, time_or, within, within_or};
 use crate::reader::{Item, Table, steps};
 use crate::trace::{self, Want};
 use crate::trace_files::TraceFiles;
@@ -93,7 +93,7 @@ fn sinr(item: &Item, duration: TimeDelta, files: &TraceFiles<'_>) -> Result<Sign
 fn place(network: &Table, item: &Item) -> Result<Directions<SignalChange>> {
     let table = item.table(PLACE)?;
     let distance_m = within(&table.require("distance", "100")?, DISTANCE)?;
-    let speed_kmh = or(&table, "speed", 0.0, |item| within(item, -SPEED_MAX..=SPEED_MAX))?;
+    let speed_kmh = within_or(&table, "speed", 0.0, -SPEED_MAX..=SPEED_MAX)?;
     let range_m = match table.get("range") {
         None if speed_kmh == 0.0 => (distance_m, distance_m),
         None => return Err(table.require("range", "[50, 500]").expect_err("it is not there")),
@@ -115,9 +115,9 @@ fn place(network: &Table, item: &Item) -> Result<Directions<SignalChange>> {
         speed_mps: speed_kmh / 3.6,
         range_m,
         sinr_at_1_km_db: 0.0,
-        slope_db: or(&loss, "slope", SLOPE_DB, |item| within(item, 10.0..=80.0))?,
-        shadowing_db: or(&loss, "shadowing", 0.0, |item| within(item, 0.0..=20.0))?,
-        correlation_m: or(&loss, "correlation", CORRELATION_M, |it| within(it, 1.0..=10_000.0))?,
+        slope_db: within_or(&loss, "slope", SLOPE_DB, 10.0..=80.0)?,
+        shadowing_db: within_or(&loss, "shadowing", 0.0, 0.0..=20.0)?,
+        correlation_m: within_or(&loss, "correlation", CORRELATION_M, 1.0..=10_000.0)?,
     };
     let [up, down] = [at_1_km.up, at_1_km.down]
         .map(|db| SignalChange::Moving(MovingTerminal { sinr_at_1_km_db: db, ..moving }));
@@ -131,7 +131,7 @@ pub(super) fn fading(item: &Item) -> Result<Fading> {
     Ok(Fading {
         profile: table.require("profile", "\"EPA\"")?.choice(&profiles)?,
         speed_kmh: within(&table.require("speed", "3")?, 0.0..=SPEED_MAX)?,
-        carrier_hz: or(&table, "carrier", CARRIER_HZ, frequency)?,
+        carrier_hz: table.or("carrier", CARRIER_HZ, frequency)?,
         origin: Origin::Own,
     })
 }
@@ -146,7 +146,7 @@ pub(super) fn handovers(table: &Table, duration: TimeDelta) -> Result<Vec<Handov
             return Err(item.error("handovers must be in order and must not overlap"));
         }
         let gap = time(&table.require("gap", "\"50ms\"")?, MS..=GAP_MAX)?;
-        let change_db = or(&table, "change", 0.0, |item| within(item, -40.0..=40.0))?;
+        let change_db = within_or(&table, "change", 0.0, -40.0..=40.0)?;
         handovers.push(Handover { at, gap, change_db });
     }
     Ok(handovers)
@@ -163,7 +163,7 @@ pub(super) fn drx(item: &Item) -> Result<Option<Drx>> {
     for (key, value) in
         [("inactivity", &mut drx.inactivity), ("cycle", &mut drx.cycle), ("on", &mut drx.on)]
     {
-        *value = or(&table, key, *value, |item| time(item, MS..=CYCLE_MAX))?;
+        *value = time_or(&table, key, *value, MS..=CYCLE_MAX)?;
     }
     if drx.on > drx.cycle {
         return Err(table.error("on must not be above cycle"));

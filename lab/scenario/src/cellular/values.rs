@@ -49,14 +49,34 @@ pub(super) fn size(item: &Item, range: RangeInclusive<u64>) -> Result<DataSize> 
     Err(item.error(&format!("must be between {}B and {}B", range.start(), range.end())))
 }
 
-/// The value of a key, or a default.
-pub(super) fn or<'a, V>(
-    table: &Table<'a>,
+/// A number within a range, or the default.
+pub(super) fn within_or(
+    table: &Table,
     key: &'static str,
-    default: V,
-    read: impl Fn(&Item<'a>) -> Result<V>,
-) -> Result<V> {
-    table.get(key).map_or(Ok(default), |item| read(&item))
+    default: f64,
+    range: RangeInclusive<f64>,
+) -> Result<f64> {
+    table.or(key, default, |item| within(item, range))
+}
+
+/// A whole number within a range, or the default.
+pub(super) fn whole_or(
+    table: &Table,
+    key: &'static str,
+    default: u32,
+    range: RangeInclusive<u32>,
+) -> Result<u32> {
+    table.or(key, default, |item| whole(item, range))
+}
+
+/// A time within a range, or the default.
+pub(super) fn time_or(
+    table: &Table,
+    key: &'static str,
+    default: TimeDelta,
+    range: RangeInclusive<TimeDelta>,
+) -> Result<TimeDelta> {
+    table.or(key, default, |item| time(item, range))
 }
 
 /// Reads one value for both directions, or `{ up = ..., down = ... }`. A direction that is left out

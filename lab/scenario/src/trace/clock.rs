@@ -151,7 +151,7 @@ fn formatted(text: &str, format: &str) -> Option<Time> {
 /// Nanoseconds from seconds, rounded to microseconds.
 pub(super) fn nanos(seconds: f64) -> Option<i64> {
     let is_time = (0.0..=MAX_SECONDS).contains(&seconds);
-    is_time.then(|| (seconds * 1e6).round() as i64 * 1_000)
+    if is_time { Some((seconds * 1e6).round() as i64 * 1_000) } else { None }
 }
 
 /// Reads a date such as `2022-03-30 13:34:45.800`, `2019.12.14_10.16.30` or

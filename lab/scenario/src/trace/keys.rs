@@ -63,7 +63,7 @@ fn reading(
     let name = file.string("a file name")?;
     let options = options(table, want)?;
     let ends = [("repeat", TraceEnd::Repeat), ("hold", TraceEnd::Hold)];
-    let end = table.get("trace_end").map(|item| item.choice(&ends)).transpose()?;
+    let end = table.optional_choice("trace_end", &ends)?;
     let text = files.get(name);
     let text = text.map_err(|why| cannot_read(&file, name, &why))?;
     let reading = match read_kept(&text, &options) {
@@ -112,24 +112,22 @@ fn options(table: &Table<'_>, want: Want) -> Result<Options> {
     let decimals = [(".", false), (",", true)];
     Ok(Options {
         want,
-        format: table.get("format").map(|item| item.choice(&Format::ALL)).transpose()?,
-        column: table.get("column").map(|item| column(&item)).transpose()?,
-        unit: table.get("unit").map(|item| item.choice(&Unit::ALL)).transpose()?,
-        time: table.get("time").map(|item| column(&item)).transpose()?,
-        time_unit: table.get("time_unit").map(|item| time_unit(&item)).transpose()?,
-        time_format: table.get("time_format").map(|item| time_format(&item)).transpose()?,
-        times: table.get("times").map(|item| item.choice(&times)).transpose()?,
-        duration: table.get("duration").map(|item| column(&item)).transpose()?,
-        interval: table.get("interval").map(|item| item.time()).transpose()?,
+        format: table.optional_choice("format", &Format::ALL)?,
+        column: table.optional("column", column)?,
+        unit: table.optional_choice("unit", &Unit::ALL)?,
+        time: table.optional("time", column)?,
+        time_unit: table.optional("time_unit", time_unit)?,
+        time_format: table.optional("time_format", time_format)?,
+        times: table.optional_choice("times", &times)?,
+        duration: table.optional("duration", column)?,
+        interval: table.optional("interval", Item::time)?,
         list: table.get("list").map(|item| item.string("keys").map(String::from)).transpose()?,
-        round_trip: table.get("round_trip").map(|item| item.boolean()).transpose()?,
-        opportunity: table
-            .get("opportunity")
-            .map_or(Ok(Opportunity::Mahimahi), |item| opportunity(&item))?,
-        decimal_comma: table.get("decimal").map_or(Ok(false), |item| item.choice(&decimals))?,
-        rows: table.get("where").map_or(Ok(Vec::new()), |item| rows(&item))?,
-        from: table.get("from").map(|item| item.time()).transpose()?,
-        to: table.get("to").map(|item| item.time()).transpose()?,
+        round_trip: table.optional("round_trip", Item::boolean)?,
+        opportunity: table.or("opportunity", Opportunity::Mahimahi, opportunity)?,
+        decimal_comma: table.choice("decimal", false, &decimals)?,
+        rows: table.or("where", Vec::new(), rows)?,
+        from: table.optional("from", Item::time)?,
+        to: table.optional("to", Item::time)?,
     })
 }
 

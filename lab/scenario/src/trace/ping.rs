@@ -112,7 +112,7 @@ fn interval(text: &str) -> Option<TimeDelta> {
     let (count, rest) = last.split_once(" packets transmitted")?;
     let milliseconds = number(rest.rsplit_once("time ")?.1.strip_suffix("ms")?)?;
     let steps = number(count)? - 1.0;
-    (steps >= 1.0).then(|| TimeDelta::from_secs_f64(milliseconds / steps / 1e3))
+    if steps >= 1.0 { Some(TimeDelta::from_secs_f64(milliseconds / steps / 1e3)) } else { None }
 }
 
 /// Reads the delays.

@@ -405,7 +405,7 @@ fn interval_of_bunches(rows: &[Sample]) -> Option<i64> {
     let different: usize = bunches.iter().map(|bunch| bunch.times).sum();
     let is_mostly_short = 2 * (different - bunches.len()) > different - 1;
     let is_bunched = is_mostly_short || is_large || 4 * in_bunches > rows.len();
-    is_bunched.then(|| interval_of(rows, &bunches).unwrap_or(mean))
+    if is_bunched { Some(interval_of(rows, &bunches).unwrap_or(mean)) } else { None }
 }
 
 /// The rows in bunches: those that follow each other within less than `short`.

@@ -159,7 +159,7 @@ pub(super) fn with_point(text: &str) -> Option<String> {
     let unsigned = whole.strip_prefix(['-', '+']).unwrap_or(whole);
     let mut digits = unsigned.bytes().chain(fraction.bytes());
     let is_number = !fraction.is_empty() && digits.all(|byte| byte.is_ascii_digit());
-    is_number.then(|| format!("{whole}.{fraction}"))
+    if is_number { Some(format!("{whole}.{fraction}")) } else { None }
 }
 
 /// The words of a name: what stands between separators, and those of `rateMbps`.

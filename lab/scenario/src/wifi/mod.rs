@@ -109,14 +109,16 @@ fn attachments(table: &Table, cell: &Access) -> Result<Vec<Attachment>> {
 }
 
 fn category(table: &Table) -> Result<AccessCategory> {
-    table.get("category").map_or(Ok(AccessCategory::BestEffort), |item| item.choice(CATEGORIES))
+    table.choice("category", AccessCategory::BestEffort, CATEGORIES)
 }
 
 /// Reads the cell from the `[network]` table.
 fn cell(network: &Table, run: Recorded<'_>) -> Result<Access> {
-    let band = network.get("band").map_or(Ok(Band::GHZ_2_4), |item| {
-        item.choice(&[("2.4GHz", Band::GHZ_2_4), ("5GHz", Band::GHZ_5)])
-    })?;
+    let band = network.choice(
+        "band",
+        Band::GHZ_2_4,
+        &[("2.4GHz", Band::GHZ_2_4), ("5GHz", Band::GHZ_5)],
+    )?;
     let mut places = vec![None];
     let access_point = match network.get("access_point") {
         Some(item) => {
@@ -129,7 +131,7 @@ fn cell(network: &Table, run: Recorded<'_>) -> Result<Access> {
     let (mut stations, mut groups, mut powers) = (Vec::new(), Vec::new(), Vec::new());
     for (name, item) in network.require("station", "{ laptop = { rate = 7 } }")?.named()? {
         let table = item.table(STATION)?;
-        let count = table.get("count").map_or(Ok(1), |item| item.whole(MAX_COUNT))?;
+        let count = table.whole("count", 1, MAX_COUNT)?;
         let first = 1 + stations.len();
         groups.push(NodeGroup { name: name.into(), nodes: first..first + count });
         let station = station(name, &table, run)?;
@@ -268,7 +270,10 @@ fn link_without_load(own: &Table, station: Option<&Table>, run: Recorded<'_>) ->
         }
     };
     let errors = own.get("errors").or_else(|| station?.get("errors"));
-    let errors = errors.map_or(Ok(Errors::NONE), |item| errors_of(&item))?;
+    let errors = match errors {
+        Some(item) => errors_of(&item)?,
+        None => Errors::NONE,
+    };
     Ok(Link::new(rate).with_errors(errors))
 }
 
@@ -291,7 +296,7 @@ fn rate(item: &Item, run: Recorded<'_>) -> Result<RateControl> {
     let Some(control) = control else { return fixed_rate(item).map(RateControl::Fixed) };
     let table = item.table(RATE)?;
     table.refuse("mcs", "the rate control chooses the MCS; leave it out")?;
-    let streams = table.get("streams").map_or(Ok(1), |item| item.whole(2.0))? as u8;
+    let streams = table.whole("streams", 1, 2.0)? as u8;
     let set = RateSet::new(streams, guard(&table)?);
     Ok(if control.choice(&[("ideal", true), ("minstrel", false)])? {
         RateControl::Ideal(set)
@@ -335,9 +340,11 @@ fn mcs(item: &Item) -> Result<Mcs> {
 }
 
 fn guard(table: &Table) -> Result<GuardInterval> {
-    table.get("guard").map_or(Ok(GuardInterval::Long), |item| {
-        item.choice(&[("long", GuardInterval::Long), ("short", GuardInterval::Short)])
-    })
+    table.choice(
+        "guard",
+        GuardInterval::Long,
+        &[("long", GuardInterval::Long), ("short", GuardInterval::Short)],
+    )
 }
 
 fn errors_of(item: &Item) -> Result<Errors> {
@@ -370,7 +377,7 @@ fn noise(table: &Table) -> Result<Noise> {
             _ => return Err(item.error("must not be below zero")),
         },
     };
-    let coherence = table.get("coherence").map(|item| positive(&item)).transpose()?;
+    let coherence = table.optional("coherence", positive)?;
     if coherence.is_none() {
         table.refuse("k_factor", "only fading has one; write coherence = \"50ms\"")?;
     }
@@ -404,9 +411,9 @@ fn queue(item: &Item) -> Result<NodeQueue> {
     table.require("kind", "\"fq-codel\"")?.choice(&[("fq-codel", ())])?;
     let default = CoDelConfig::default();
     let codel = default
-        .with_target(table.get("target").map_or(Ok(default.target), |item| positive(&item))?)
-        .with_interval(table.get("interval").map_or(Ok(default.interval), |item| positive(&item))?)
-        .with_ecn(table.get("ecn").map_or(Ok(default.ecn), |item| item.boolean())?);
+        .with_target(table.or("target", default.target, positive)?)
+        .with_interval(table.or("interval", default.interval, positive)?)
+        .with_ecn(table.or("ecn", default.ecn, Item::boolean)?);
     Ok(NodeQueue::FairCoDel { limit: limit(&table.require("limit", "\"1000packets\"")?)?, codel })
 }
 
@@ -431,11 +438,9 @@ fn aggregation(item: &Item) -> Result<Aggregation> {
     }
     let table = item.table(AGGREGATION)?;
     Ok(standard
-        .with_mpdus(table.get("mpdus").map_or(Ok(standard.mpdus), |item| mpdus(&item))?)
-        .with_bytes(table.get("bytes").map_or(Ok(standard.bytes), |item| item.size())?)
-        .with_duration(
-            table.get("duration").map_or(Ok(standard.duration), |item| positive(&item))?,
-        ))
+        .with_mpdus(table.or("mpdus", standard.mpdus, mpdus)?)
+        .with_bytes(table.or("bytes", standard.bytes, Item::size)?)
+        .with_duration(table.or("duration", standard.duration, positive)?))
 }
 
 /// Reads `"station"`, `"access-point"`, or a table of categories that differ from a station's.

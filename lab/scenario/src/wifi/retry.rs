@@ -24,17 +24,13 @@ pub(super) fn retry(item: &Item) -> Result<RetryPolicy> {
         _ => extension.whole(MAX_ATTEMPTS)? as u32,
     };
     let default = CongestionAware::new(extension);
-    let limit = table
-        .get("limit")
-        .map_or(Ok(default.limit), |item| item.whole(MAX_ATTEMPTS).map(|limit| limit as u32))?;
+    let limit = table.whole("limit", default.limit as usize, MAX_ATTEMPTS)? as u32;
     let level_threshold = table.get("level").map_or(Ok(default.level_threshold), |item| {
         let level = item.number()?;
         if level > 0.0 { Ok(level) } else { Err(item.error("must be above zero")) }
     })?;
-    let queue_threshold =
-        table.get("queue").map_or(Ok(default.queue_threshold), |item| item.size())?;
-    let reset_window =
-        table.get("reset_window").map_or(Ok(default.reset_window), |item| item.boolean())?;
+    let queue_threshold = table.or("queue", default.queue_threshold, Item::size)?;
+    let reset_window = table.or("reset_window", default.reset_window, Item::boolean)?;
     let policy = default
         .with_limit(limit)
         .with_level_threshold(level_threshold)

@@ -31,7 +31,7 @@ impl Arrivals {
             self.recent.pop_front();
         }
         self.recent.push_back((at, at - start));
-        (self.recent.len() > 1).then(|| self.delay(now, start))
+        if self.recent.len() > 1 { Some(self.delay(now, start)) } else { None }
     }
 
     /// How much later than the fastest packet's this moment of the speech is.

@@ -40,7 +40,7 @@ pub(crate) fn sender_reports(
     chance: Stream,
 ) -> Option<SenderReports> {
     let is_needed = plan.iter().any(|&(_, format)| format == Feedback::ReceiverReports);
-    is_needed.then(|| SenderReports::new(now, ssrc, random(chance)))
+    if is_needed { Some(SenderReports::new(now, ssrc, random(chance))) } else { None }
 }
 
 /// A reporter that changes its format according to the plan.

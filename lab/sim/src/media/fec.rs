@@ -78,7 +78,9 @@ impl Parity {
         self.flags ^= other.flags;
         self.timestamp ^= other.timestamp;
         self.length ^= other.length;
-        self.body.iter_mut().zip(other.body).for_each(|(byte, other)| *byte ^= other);
+        for (byte, other) in self.body.iter_mut().zip(other.body) {
+            *byte ^= other;
+        }
     }
 }
 
@@ -225,7 +227,9 @@ impl Repair {
     /// The missing packet: the exclusive or of the parity and all other packets.
     fn solve(&self, media: &BTreeMap<i64, Parity>) -> Parity {
         let mut packet = self.parity;
-        self.numbers.iter().filter_map(|number| media.get(number)).for_each(|p| packet.add(p));
+        for p in self.numbers.iter().filter_map(|number| media.get(number)) {
+            packet.add(p);
+        }
         packet
     }
 }
@@ -243,7 +247,9 @@ mod tests {
 
     fn packet(number: i64) -> Parity {
         let mut body = [0; BODY];
-        body.iter_mut().enumerate().for_each(|(index, byte)| *byte = number as u8 ^ index as u8);
+        for (index, byte) in body.iter_mut().enumerate() {
+            *byte = number as u8 ^ index as u8;
+        }
         let timestamp = 3_000 * number as u32;
         Parity { flags: 96 | number as u16, timestamp, length: 900 + number as u16, body }
     }
@@ -290,7 +296,9 @@ mod tests {
     #[test]
     fn a_group_that_may_not_be_protected_is_let_go_when_no_mask_holds_it() {
         let mut encoder = FecEncoder::with_loss_ratio(0.5);
-        (0..47).for_each(|number| encoder.on_packet(at(0), number, packet(number)));
+        for number in 0..47 {
+            encoder.on_packet(at(0), number, packet(number));
+        }
         let group = encoder.due(at(0), false).unwrap();
         assert_eq!((group.first, group.packets), (46, 1));
     }
@@ -298,7 +306,9 @@ mod tests {
     /// The parity of the packets 10, 11, .. of a group of `size`.
     fn parity_of(size: i64) -> Group {
         let mut encoder = FecEncoder::with_loss_ratio(0.02);
-        (10..10 + size).for_each(|number| encoder.on_packet(at(0), number, packet(number)));
+        for number in 10..10 + size {
+            encoder.on_packet(at(0), number, packet(number));
+        }
         *encoder.due(at(99), true).unwrap()
     }
 
@@ -333,7 +343,9 @@ mod tests {
     fn a_packet_that_two_groups_lack_restores_one_more_of_each() {
         let group = |numbers: [i64; 2]| {
             let mut group = Group::new(at(0), numbers[0], 1);
-            numbers.iter().for_each(|&number| group.add(&packet(number)));
+            for &number in &numbers {
+                group.add(&packet(number));
+            }
             group.parity
         };
         let mut decoder = FecDecoder::default();

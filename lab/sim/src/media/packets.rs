@@ -363,7 +363,9 @@ mod tests {
         let mut writer = Writer::new(SSRCS);
         let [first, second] = key_frame(&mut writer).map(|packet| packet.parity());
         let mut group = Group::new(Timestamp::ZERO, 5, 2);
-        [first, second, first].iter().for_each(|packet| group.add(packet));
+        for packet in [&first, &second, &first] {
+            group.add(packet);
+        }
         let arrived = read(&mut Reader::new(SSRCS), &writer.fec(Timestamp::ZERO, &group));
         assert_eq!(arrived, Arrived::Parity(vec![5, 7, 9], group.parity));
     }

@@ -177,8 +177,12 @@ mod tests {
     #[test]
     fn delays_are_forgotten_after_300_frames() {
         let mut delays = Delays::default();
-        (0..300).for_each(|_| delays.push(millis(150)));
-        (0..284).for_each(|_| delays.push(millis(50)));
+        for _ in 0..300 {
+            delays.push(millis(150));
+        }
+        for _ in 0..284 {
+            delays.push(millis(50));
+        }
         assert_eq!(delays.percentile(), millis(150), "16 of 300");
         delays.push(millis(50));
         assert_eq!(delays.percentile(), millis(50), "15 of 300");

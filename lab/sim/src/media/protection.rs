@@ -270,10 +270,16 @@ mod tests {
     #[test]
     fn the_frame_rate_is_that_of_the_last_second() {
         let mut protection = protection();
-        (0..60).for_each(|frame| protection.on_frame(at(33 * frame)));
+        for frame in 0..60 {
+            protection.on_frame(at(33 * frame));
+        }
         assert_eq!(protection.frame_rate(at(1_980)), 30.0);
-        (1..=20).for_each(|frame| protection.on_frame(at(2_000 + 50 * frame)));
-        (1..=10).for_each(|frame| protection.on_frame(at(3_000 + 100 * frame)));
+        for frame in 1..=20 {
+            protection.on_frame(at(2_000 + 50 * frame));
+        }
+        for frame in 1..=10 {
+            protection.on_frame(at(3_000 + 100 * frame));
+        }
         // 3000, 3100, .. 4000 ms.
         assert_eq!(protection.frame_rate(at(4_000)), 11.0);
     }
@@ -293,14 +299,18 @@ mod tests {
     #[test]
     fn parity_follows_the_loss_of_the_reports_and_the_size_of_the_frames() {
         let mut protection = protection();
-        (0..60).for_each(|frame| protection.on_frame(at(33 * frame)));
+        for frame in 0..60 {
+            protection.on_frame(at(33 * frame));
+        }
         protection.on_feedback(at(1_990), &feedback(1_990, 60, 0));
         kbps(&mut protection, 2_000, 1_000);
         assert_eq!(protection.parity_share().parity, 0);
         for ms in [3_500, 3_600] {
             protection.on_feedback(at(ms), &feedback(ms, 60, 6));
         }
-        (61..110).for_each(|frame| protection.on_frame(at(33 * frame)));
+        for frame in 61..110 {
+            protection.on_frame(at(33 * frame));
+        }
         kbps(&mut protection, 3_630, 970);
         // Loss of 24 in 256 with frames of 31 kbit: the minimum share.
         assert_eq!(protection.parity_share(), Share { parity: 64, max_frames: 4 });

@@ -361,7 +361,7 @@ mod tests {
         (stats.next_question, stats.next_summary) = (at(300), at(700));
         let times = [299, 300, 699, 700, 1_300, 1_700, 2_300, 2_700, 3_300, 3_700];
         let known = times.map(|now_ms| {
-            let truth = (now_ms < 2_000).then(|| millis(2_000 - now_ms));
+            let truth = if now_ms < 2_000 { Some(millis(2_000 - now_ms)) } else { None };
             stats.on_time(at(now_ms), || truth);
             stats.longest.map(TimeDelta::as_millis)
         });

@@ -48,7 +48,7 @@ impl VideoSender {
             writer: Writer::new(ssrcs),
             key_frames: KeyFrames::new(repair.key_frame_interval),
             fec: (repair.fec && !is_browser).then(FecEncoder::default),
-            history: repair.nack.then(|| RtxHistory::new(0)),
+            history: if repair.nack { Some(RtxHistory::new(0)) } else { None },
             rates: RepairRates::default(),
             protection: browser.map(Protection::new),
             ulpfec: (repair.fec && is_browser).then(UlpfecEncoder::default),
@@ -126,7 +126,9 @@ impl VideoSender {
         let body = Body::RtpPayload(packet.emit());
         if let Some(number) = packet.repeated() {
             let number = self.unwrap(number);
-            self.history.iter_mut().for_each(|history| history.on_sent_again(now, number));
+            if let Some(history) = &mut self.history {
+                history.on_sent_again(now, number);
+            }
         }
         if packet.kind == Kind::Media {
             self.frame_parity(now, &packet).into_iter().for_each(enqueue);
@@ -356,7 +358,9 @@ mod tests {
     fn a_browser_and_its_receiver_go_by_the_round_trip_time_of_the_reports() {
         let mut browser = Browser::new();
         assert_eq!((browser.0.rtt(), browser.0.receiver_rtt()), (INITIAL_RTT, None));
-        (10..100).for_each(|tick| browser.report(at(100 * tick), 300));
+        for tick in 10..100 {
+            browser.report(at(100 * tick), 300);
+        }
         // Round-trip time of the path plus the time of the ends. The history adds its margin of 5
         // ms.
         let is_measured = |rtt: TimeDelta| (300..=303).contains(&rtt.as_millis());

@@ -145,7 +145,9 @@ impl Call {
         let mut packets = Vec::new();
         let sizes = [SIZE; PACKETS_PER_FRAME].into_iter();
         self.sender.packetize(now, is_key_frame, sizes, |packet| packets.push(packet));
-        packets.into_iter().for_each(|packet| self.send(now, packet, lost));
+        for packet in packets {
+            self.send(now, packet, lost);
+        }
     }
 }
 

@@ -150,7 +150,9 @@ impl UlpfecEncoder {
 
     fn group(&self, now: Timestamp, packets: &[Parity], place: usize, step: usize) -> Group {
         let mut group = Group::new(now, self.first + place as i64, step);
-        packets.iter().skip(place).step_by(step).for_each(|packet| group.add(packet));
+        for packet in packets.iter().skip(place).step_by(step) {
+            group.add(packet);
+        }
         group
     }
 
@@ -306,7 +308,9 @@ mod tests {
             .collect();
         assert_eq!(groups.len(), 3);
         let mut decoder = FecDecoder::default();
-        [10, 11, 15].into_iter().for_each(|number| decoder.on_packet(number, sent(number)));
+        for number in [10, 11, 15] {
+            decoder.on_packet(number, sent(number));
+        }
         let mut restored = Vec::new();
         for group in groups {
             let numbers = (0..group.packets).map(|index| group.first + (index * group.step) as i64);

@@ -175,7 +175,7 @@ impl Bbr3 {
     /// What the path carries, for an application; `None` before the first sample.
     pub(super) fn estimate(&self) -> Option<Bitrate> {
         let rate = self.rate();
-        (rate > 0.0).then(|| Bitrate::from_bps_f64(rate * 8.0))
+        if rate > 0.0 { Some(Bitrate::from_bps_f64(rate * 8.0)) } else { None }
     }
 
     fn max_rate(&self) -> f64 {

@@ -119,8 +119,10 @@ impl Ends for QuicEnds {
 
     fn on_deadline(&mut self, now: Timestamp, end: End, out: &mut Outbox) {
         if end == End::Receiver {
-            if self.receiver.next_deadline().is_some_and(|due| due <= now) {
-                self.receiver.ack(now).into_iter().for_each(|ack| out.quic(ack));
+            if self.receiver.next_deadline().is_some_and(|due| due <= now)
+                && let Some(ack) = self.receiver.ack(now)
+            {
+                out.quic(ack);
             }
             return;
         }
@@ -156,7 +158,9 @@ impl Ends for QuicEnds {
             (QuicPacket::Data { number, content }, _) => {
                 let is_marked = packet.ecn == Ecn::Ce;
                 let ack = self.receiver.on_data(now, *number, content, is_marked);
-                ack.into_iter().for_each(|ack| out.quic(ack));
+                if let Some(ack) = ack {
+                    out.quic(ack);
+                }
             }
             (QuicPacket::Ack(ack), Stage::Open(sender)) => {
                 sender.on_ack(now, ack, out);

@@ -53,7 +53,7 @@ impl GoodTime {
             return None;
         }
         let Shown { frames, delays } = std::mem::take(&mut self.shown);
-        let delay = (frames > 0).then(|| delays.as_millis_f64() / frames as f64);
+        let delay = if frames > 0 { Some(delays.as_millis_f64() / frames as f64) } else { None };
         self.vmaf.filter(|_| self.has_begun).map(|vmaf| HalfSecond::judge(frames, delay, vmaf))
     }
 }

@@ -198,7 +198,9 @@ impl<'a> Simulator<'a> {
         simulator.schedule(Due::Rows, Some(Timestamp::ZERO + ROW_INTERVAL));
         for &flow in own {
             let start = config.flows[flow].start;
-            End::BOTH.into_iter().for_each(|end| simulator.schedule_end(start, flow, end));
+            for end in End::BOTH {
+                simulator.schedule_end(start, flow, end);
+            }
         }
         simulator.schedule_server(Timestamp::ZERO);
         simulator

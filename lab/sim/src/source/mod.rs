@@ -76,7 +76,7 @@ impl MediaSource {
         };
         let is_pipeline = video.driver == EncoderDriver::Pipeline;
         let pipeline = is_pipeline.then(|| PipelineEncoder::new(stream.clone(), video));
-        let simulcast = (video.layers > 1).then(|| Simulcast::new(&stream, video));
+        let simulcast = if video.layers > 1 { Some(Simulcast::new(&stream, video)) } else { None };
         let (model, encoder) = (Rfc8593::new(stream.clone()), Encoder::new(stream, video));
         let picture = match kind {
             Source::Encoder { video, .. } if video.layers == 1 => PictureModel::new(video),

@@ -111,7 +111,7 @@ impl TcpEnds {
     fn on_connected(&mut self, now: Timestamp, out: &mut Outbox) {
         let Stage::Opening { sent, since, .. } = self.stage else { return };
         // With more than one SYN it is unknown which one was answered (Karn's rule) [RFC6298 §3].
-        let rtt = (sent == 1).then(|| now - since);
+        let rtt = if sent == 1 { Some(now - since) } else { None };
         let length = self.config.short.map(|short| short.size(&mut self.chance).as_bytes());
         let limits = Limits {
             length,

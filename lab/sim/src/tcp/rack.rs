@@ -121,7 +121,9 @@ impl Rack {
                 wait = Some(wait.map_or(left, |wait: TimeDelta| wait.max(left)));
             }
         }
-        lost.iter().for_each(|&index| board.mark_lost(index));
+        for &index in &lost {
+            board.mark_lost(index);
+        }
         (lost.len() as u64, wait)
     }
 
@@ -133,7 +135,9 @@ impl Rack {
             (sent.is_in_flight() && (index == 0 || had_time)).then_some(index)
         };
         let lost: Vec<usize> = board.iter().enumerate().filter_map(is_lost).collect();
-        lost.iter().for_each(|&index| board.mark_lost(index));
+        for &index in &lost {
+            board.mark_lost(index);
+        }
     }
 }
 
@@ -152,9 +156,9 @@ mod tests {
     /// Six segments of ten bytes, sent a millisecond apart.
     fn six() -> Scoreboard {
         let mut board = Scoreboard::default();
-        (0..6_u64).for_each(|index| {
+        for index in 0..6_u64 {
             board.on_sent(at(index as i64), index * 10..(index + 1) * 10, Stamp::default());
-        });
+        }
         board
     }
 
@@ -199,7 +203,9 @@ mod tests {
         rack.on_needless_retransmission();
         let wait = TimeDelta::from_millis(100 + 50 - 103);
         assert_eq!(rack.detect(at(105), &mut board, TIMES, false), (0, Some(wait)));
-        (0..16).for_each(|_| rack.on_recovery_end());
+        for _ in 0..16 {
+            rack.on_recovery_end();
+        }
         let wait = TimeDelta::from_millis(100 + 25 - 103);
         assert_eq!(rack.detect(at(105), &mut board, TIMES, false), (0, Some(wait)));
     }

@@ -61,7 +61,9 @@ mod tests {
                 pipe -= 1;
                 let window = reduction.on_ack(1, pipe, false);
                 let sent = window.saturating_sub(pipe);
-                (0..sent).for_each(|_| reduction.on_sent());
+                for _ in 0..sent {
+                    reduction.on_sent();
+                }
                 pipe += sent;
                 sent
             })

@@ -92,7 +92,9 @@ mod tests {
     #[test]
     fn the_timeout_is_200_ms_above_the_smoothed_time_at_least() {
         let mut rtt = RttEstimator::default();
-        (0..100).for_each(|_| rtt.on_sample(ms(50)));
+        for _ in 0..100 {
+            rtt.on_sample(ms(50));
+        }
         assert_eq!(rtt.timeout(), ms(250));
     }
 
@@ -106,7 +108,9 @@ mod tests {
             rtt.on_timeout();
         }
         assert_eq!(timeouts, [1, 2, 4, 8, 16, 32, 64, 120, 120]);
-        (0..1_000).for_each(|_| rtt.on_timeout());
+        for _ in 0..1_000 {
+            rtt.on_timeout();
+        }
         assert_eq!(rtt.timeout(), TimeDelta::from_secs(120));
         rtt.on_sample(ms(100));
         assert_eq!(rtt.timeout(), ms(100 + 4 * 50));

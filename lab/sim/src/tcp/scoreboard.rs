@@ -74,7 +74,7 @@ impl Scoreboard {
     /// Index of the last segment, if it has not arrived.
     pub(super) fn last(&self) -> Option<usize> {
         let last = self.sent.back()?;
-        (last.state != SegmentState::Sacked).then(|| self.sent.len() - 1)
+        if last.state != SegmentState::Sacked { Some(self.sent.len() - 1) } else { None }
     }
 
     /// Retransmits a segment. Returns its data range.
@@ -239,7 +239,9 @@ mod tests {
     fn what_was_taken_for_lost_can_be_on_its_way_again() {
         let mut board = ten();
         ack(&mut board, 20, &[(40, 60)]);
-        [0, 1, 4, 5, 6, 7].iter().for_each(|&index| board.mark_lost(index));
+        for &index in [0, 1, 4, 5, 6, 7].iter() {
+            board.mark_lost(index);
+        }
         assert_eq!(counts(&board), (0, 2, 6));
         assert_eq!(board.next_lost(), Some(0));
         board.unmark_lost();

@@ -1,4 +1,4 @@
-//! noq over sockets, through a relay that is a bottleneck.
+//! A stack over sockets, through a relay that is a bottleneck.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use rcgen::{CertificateParams, KeyPair, PKCS_ED25519};
 use tokio::net::UdpSocket;
 use weir::{Algorithm, Bitrate, RateLimits};
-use weir_noq::{Control, RealTime};
+use weir_quic::Control;
 
+use crate::shim::RealTime;
 use crate::shim::host::{self, Connection, Endpoint};
 
 /// The bottleneck: a packet of so many bytes takes so long.
@@ -45,8 +46,9 @@ async fn count(endpoint: Endpoint, bytes: Arc<AtomicUsize>) {
     let Some(incoming) = endpoint.accept().await else { return };
     let Ok(connection) = incoming.await else { return };
     let Ok(mut stream) = connection.accept_uni().await else { return };
-    while let Ok(Some(chunk)) = stream.read_chunk(65_536).await {
-        bytes.fetch_add(chunk.len(), Ordering::Relaxed);
+    let mut buffer = [0; 65_536];
+    while let Ok(Some(length)) = stream.read(&mut buffer).await {
+        bytes.fetch_add(length, Ordering::Relaxed);
     }
 }
 

@@ -7,12 +7,17 @@ use std::time::Instant;
 
 use bytes::BytesMut;
 pub use noq_proto as proto;
+use noq_proto::congestion::Controller;
 use noq_proto::{
     Connection, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, FourTuple, PathId,
     ServerConfig, Transmit, TransportConfig,
 };
 use weir::Bitrate;
+pub use weir_noq::{RealTime, control};
 
+/// Least share of the link, and of whole frames, with a full way back. With receive timestamps it
+/// costs nothing.
+pub const FULL_WAY_BACK: (f64, f64) = (if cfg!(noq_receive_timestamps) { 0.8 } else { 0.5 }, 0.95);
 /// As many datagrams as noq asks for at once.
 const BATCH: NonZeroUsize = NonZeroUsize::new(10).unwrap();
 
@@ -55,7 +60,12 @@ pub fn timeout(connection: &mut Connection) -> Option<Instant> {
 /// What an application reads.
 pub fn estimate(connection: &Connection) -> Option<Bitrate> {
     let rtt = connection.rtt(PathId::ZERO)?;
-    Some(host::estimate_of(connection.congestion_state(PathId::ZERO)?, rtt))
+    Some(host::estimate_of(state(connection)?, rtt))
+}
+
+/// The controller of the only path.
+pub fn state(connection: &Connection) -> Option<&dyn Controller> {
+    connection.congestion_state(PathId::ZERO)
 }
 
 /// noq with its sockets.

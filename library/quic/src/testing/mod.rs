@@ -108,8 +108,10 @@ pub fn run<H: Host>(
             }
         }
         host.take_whole(&mut whole);
-        whole.drain(..).for_each(|frame| tally.on_whole(now, &frame));
-        let frame = host.is_connected().then(|| source.next_time());
+        for frame in whole.drain(..) {
+            tally.on_whole(now, &frame);
+        }
+        let frame = if host.is_connected() { Some(source.next_time()) } else { None };
         let times = [host.next_timeout(), network.next_time(), frame];
         // A timer that stays due would stop the time.
         let least = now + TimeDelta::from_micros(1);

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use quinn::congestion::{Controller, ControllerFactory};
+use quinn::congestion::{Controller, ControllerFactory, ControllerMetrics};
 use quinn::rustls::RootCertStore;
 use quinn::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use quinn::{ClientConfig, ServerConfig, TransportConfig};
@@ -41,11 +41,15 @@ pub fn estimate(connection: &Connection) -> Bitrate {
 
 /// The rate in the metrics, else the window in a round trip.
 pub fn estimate_of(controller: &dyn Controller, rtt: Duration) -> Bitrate {
-    let metrics = controller.metrics();
-    if let Some(bps) = metrics.pacing_rate.filter(|&bps| bps > 0) {
+    if let Some(bps) = rate_in(&controller.metrics()) {
         return Bitrate::from_bps(bps);
     }
     Bitrate::from_bps_f64(controller.window() as f64 * 8.0 / rtt.as_secs_f64())
+}
+
+/// The rate for media in these metrics, in bit/s.
+pub fn rate_in(metrics: &ControllerMetrics) -> Option<u64> {
+    metrics.pacing_rate.filter(|&bps| bps > 0)
 }
 
 /// Datagrams that arrived, and their bytes.

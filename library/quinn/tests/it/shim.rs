@@ -6,12 +6,17 @@ use std::time::Instant;
 
 use bytes::BytesMut;
 pub use quinn_proto as proto;
+use quinn_proto::congestion::Controller;
 use quinn_proto::{
     Connection, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, ServerConfig, Transmit,
     TransportConfig,
 };
 use weir::Bitrate;
+pub use weir_quinn::{RealTime, control};
 
+/// Least share of the link, and of whole frames, with a full way back. The window follows the
+/// smoothed round-trip time, which is behind one that grows.
+pub const FULL_WAY_BACK: (f64, f64) = (0.5, 0.8);
 /// As many datagrams as quinn asks for at once.
 const BATCH: usize = 10;
 
@@ -48,7 +53,11 @@ pub fn timeout(connection: &mut Connection) -> Option<Instant> {
 
 /// What an application reads.
 pub fn estimate(connection: &Connection) -> Option<Bitrate> {
-    Some(host::estimate_of(connection.congestion_state(), connection.rtt()))
+    Some(host::estimate_of(state(connection)?, connection.rtt()))
+}
+
+pub fn state(connection: &Connection) -> Option<&dyn Controller> {
+    Some(connection.congestion_state())
 }
 
 /// quinn with its sockets.

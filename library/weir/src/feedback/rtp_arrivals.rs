@@ -162,7 +162,9 @@ impl RtpArrivalRecorder {
     /// number that was not reported or arrived late, and ends at the highest one received.
     pub fn take_batches(&mut self, now: Timestamp) -> impl Iterator<Item = RtpBatch<'_>> {
         let horizon_us = (now - LOOK_BACK).as_micros();
-        self.streams.iter_mut().for_each(|stream| stream.begin_batch(horizon_us));
+        for stream in &mut self.streams {
+            stream.begin_batch(horizon_us);
+        }
         self.streams.iter().filter_map(|stream| {
             let begin = stream.batch?;
             let packets = &stream.packets[(begin - stream.first) as usize..];

@@ -82,7 +82,9 @@ fn queued_packets_wait_for_one_that_left_past_the_queue() {
     pacer.on_packet_sent(at(0), SIZE);
     assert_eq!(drain(&mut pacer), [(5, 0)], "5 ms is the burst that is allowed");
     pacer.enqueue(SIZE, 1);
-    (0..1_000).for_each(|_| pacer.on_packet_sent(at(1_000), SIZE));
+    for _ in 0..1_000 {
+        pacer.on_packet_sent(at(1_000), SIZE);
+    }
     assert_eq!(pacer.next_send_time(), Some(at(1_195)), "and not 10 s");
 }
 
@@ -108,7 +110,9 @@ fn audio_waits_for_neither_pictures_nor_the_window() {
 #[test]
 fn audio_during_a_probe_is_a_part_of_it() {
     let mut pacer = Pacer::new(&target(1000, None));
-    (0..9).for_each(|packet| pacer.enqueue(SIZE, packet));
+    for packet in 0..9 {
+        pacer.enqueue(SIZE, packet);
+    }
     pacer.set_target(at(0), &Target { probe: probe(7, 5_000, 9_000, 5), ..target(1000, None) });
     assert_eq!(pacer.dequeue(at(0)).unwrap().probe, Some(ProbeId(7)));
     pacer.enqueue_audio(SIZE, 99);
@@ -141,7 +145,9 @@ fn a_late_driver_makes_up_for_30_ms_and_no_more() {
 #[test]
 fn what_the_window_held_back_is_not_made_up_for() {
     let mut pacer = Pacer::new(&target(1000, None));
-    (0..9).for_each(|packet| pacer.enqueue(SIZE, packet));
+    for packet in 0..9 {
+        pacer.enqueue(SIZE, packet);
+    }
     assert!(pacer.dequeue(at(0)).is_some());
     pacer.set_target(at(0), &target(1000, Some(0)));
     pacer.set_target(at(1_000), &target(1000, Some(99_000)));
@@ -152,7 +158,9 @@ fn what_the_window_held_back_is_not_made_up_for() {
 #[test]
 fn a_late_driver_sends_a_probe_in_bursts_of_5_ms() {
     let mut pacer = Pacer::new(&target(1000, None));
-    (0..40).for_each(|packet| pacer.enqueue(SIZE, packet));
+    for packet in 0..40 {
+        pacer.enqueue(SIZE, packet);
+    }
     let probe = probe(1, 10_000, 50_000, 40); // 1250 B take 1 ms
     pacer.set_target(at(0), &Target { probe, ..target(1000, None) });
     let mut sent_at = |ms| core::iter::from_fn(|| pacer.dequeue(at(ms))).count();
@@ -237,7 +245,9 @@ fn a_probe_waits_for_a_media_packet_and_is_sent_once() {
 fn a_new_probe_takes_the_place_of_an_old_one_and_none_ends_it() {
     let mut pacer = Pacer::new(&target(1000, None));
     let wanted = |probe| Target { probe, ..target(1000, None) };
-    (0..3).for_each(|packet| pacer.enqueue(SIZE, packet));
+    for packet in 0..3 {
+        pacer.enqueue(SIZE, packet);
+    }
     pacer.set_target(at(0), &wanted(probe(1, 5_000, 9_000, 9)));
     assert_eq!(pacer.dequeue(at(0)).unwrap().probe, Some(ProbeId(1)));
     pacer.set_target(at(0), &wanted(probe(2, 5_000, 9_000, 9)));
@@ -287,7 +297,9 @@ fn padding_fills_up_to_the_padding_rate() {
 fn media_above_the_padding_rate_delays_padding_half_a_second_at_most() {
     let padding_rate = Bitrate::from_kbps(10);
     let mut pacer = Pacer::new(&Target { padding_rate, ..target(10_000, None) });
-    (0..10).for_each(|packet| pacer.enqueue(SIZE, packet));
+    for packet in 0..10 {
+        pacer.enqueue(SIZE, packet);
+    }
     while pacer.queued() > DataSize::ZERO {
         pacer.dequeue(at(20)).unwrap();
         if pacer.queued() > DataSize::ZERO {

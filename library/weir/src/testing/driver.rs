@@ -301,7 +301,9 @@ impl Driver {
                 Format::Ccfb(ahead) => arrival.into_iter().for_each(|time| *time += ahead),
                 Format::RoundTrip => {
                     let send_time = packet.send_time;
-                    arrival.into_iter().for_each(|time| *time = send_time + round_trip);
+                    if let Some(time) = arrival {
+                        *time = send_time + round_trip;
+                    }
                     packet.ecn = Ecn::NotEct;
                 }
             }

@@ -47,7 +47,7 @@ impl Rng {
 
     fn desired(&mut self) -> Option<Bitrate> {
         let kbps = self.below(5_000);
-        (kbps < 4_000).then(|| Bitrate::from_kbps(kbps))
+        if kbps < 4_000 { Some(Bitrate::from_kbps(kbps)) } else { None }
     }
 
     /// A random script of fewer than `most` steps.

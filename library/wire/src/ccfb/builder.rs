@@ -66,7 +66,9 @@ impl Builder {
                 }
                 // The sequence number wraps on the wire. The count fits 15 bits.
                 self.start_block(ssrc, begin, count as u16);
-                packets.by_ref().take(count).for_each(|packet| self.push_report(now_us, packet));
+                for packet in packets.by_ref().take(count) {
+                    self.push_report(now_us, packet);
+                }
                 self.packet.resize(self.packet.len().next_multiple_of(WORD), 0);
                 begin = begin.wrapping_add(count as u16);
             }

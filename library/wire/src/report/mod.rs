@@ -313,7 +313,7 @@ impl<'a> View<'a> {
 
     /// The sender information; `None` in a receiver report.
     pub fn sender_info(&self) -> Option<SenderInfo> {
-        (!self.info.is_empty()).then(|| SenderInfo::read(self.info))
+        if !self.info.is_empty() { Some(SenderInfo::read(self.info)) } else { None }
     }
 
     /// One block for each media source in the report.

@@ -320,7 +320,7 @@ impl AbsSendTime {
 
     /// Returns `None` unless the data has three bytes.
     pub fn parse(data: &[u8]) -> Option<Self> {
-        (data.len() == 3).then(|| Self(read_u24(data, 0..3)))
+        if data.len() == 3 { Some(Self(read_u24(data, 0..3))) } else { None }
     }
 }
 

@@ -71,7 +71,9 @@ impl Windowed {
         bytes: impl Fn(&Sighting) -> u32,
     ) -> Self {
         let mut count = Self::default();
-        sightings.iter().for_each(|it| count.add(it.time, bytes(it), true, window));
+        for it in sightings {
+            count.add(it.time, bytes(it), true, window);
+        }
         count
     }
 

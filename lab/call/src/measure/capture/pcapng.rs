@@ -72,7 +72,9 @@ impl<W: Write> Writer<W> {
     pub fn new(out: W, interface: &str, comment: &str) -> io::Result<Self> {
         let mut writer = Self { out, block: Vec::new() };
         writer.put_u32(BYTE_ORDER_MAGIC);
-        VERSION.iter().for_each(|part| writer.put_u16(*part));
+        for part in &VERSION {
+            writer.put_u16(*part);
+        }
         writer.put(&UNKNOWN_SECTION_LENGTH.to_le_bytes());
         writer.option(OPTION_COMMENT, comment.as_bytes());
         let application = concat!("weir ", env!("CARGO_PKG_VERSION"));

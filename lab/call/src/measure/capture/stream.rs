@@ -160,7 +160,7 @@ pub fn loss_ratio(received: &[Sighting], from: Timestamp, to: Timestamp) -> Opti
     });
     let expected = expected - expected_before;
     let lost = expected - (seen - seen_before);
-    (expected > 0).then(|| lost as f64 / expected as f64)
+    if expected > 0 { Some(lost as f64 / expected as f64) } else { None }
 }
 
 /// Packets after `from` up to and including `to`. The packets must be sorted by time.

@@ -31,7 +31,7 @@ fn shown_between(frames: &[Frame], start: Timestamp, end: Timestamp) -> Option<T
             count += 1;
         }
     }
-    (count > 0).then(|| sum / count)
+    if count > 0 { Some(sum / count) } else { None }
 }
 
 /// Fills in what follows from the pictures of the same person on the same screen.

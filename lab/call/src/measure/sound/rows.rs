@@ -122,7 +122,7 @@ fn per_sample(
 ) -> Option<f64> {
     let samples = grown(before, after, |it| it.jitter_buffer_emitted_count)?;
     let grown = seconds(after)? - seconds(before)?;
-    (samples > 0).then(|| 1e3 * grown / samples as f64)
+    if samples > 0 { Some(1e3 * grown / samples as f64) } else { None }
 }
 
 fn whole_micros(time: TimeDelta) -> TimeDelta {

@@ -230,7 +230,9 @@ pub fn run_app(
     drop(server);
     let recorded = recording.map(Recording::stop).transpose()?.unwrap_or_default();
     let mut emulation = cut(emulator.stop()?, scenario.duration);
-    planned.iter().for_each(|one| emulation.join_hosts(one.second, one.first));
+    for one in &planned {
+        emulation.join_hosts(one.second, one.first);
+    }
     let span = Timestamp::ZERO..Timestamp::ZERO + scenario.duration;
     let seen = watch.map(|watch| watch.received(zero, &span, &plan.pictures_at)).transpose();
     folder.close().map_err(CallError::system("remove the browsers' folder"))?;

@@ -106,7 +106,7 @@ pub fn run(rows: &[Row], seed: u64) -> Result<Vec<Results>> {
             }
         }
     }
-    let mcs = (blocks > 0).then(|| mcs as f64 / f64::from(blocks));
+    let mcs = if blocks > 0 { Some(mcs as f64 / f64::from(blocks)) } else { None };
     let mut all = Vec::new();
     for row in rows {
         let mut flows = Vec::new();
@@ -155,8 +155,8 @@ impl Measured {
         let count = delays.len() as f64;
         Results {
             mbps: Some(self.bytes as f64 * 8.0 / seconds as f64 / 1e6),
-            loss: (self.sent > 0).then(|| 1.0 - count / self.sent as f64),
-            mean_ms: (count > 0.0).then(|| delays.iter().sum::<f64>() / count),
+            loss: if self.sent > 0 { Some(1.0 - count / self.sent as f64) } else { None },
+            mean_ms: if count > 0.0 { Some(delays.iter().sum::<f64>() / count) } else { None },
             p50_ms: percentile(&delays, 0.5),
             p95_ms: percentile(&delays, 0.95),
             p99_ms: percentile(&delays, 0.99),

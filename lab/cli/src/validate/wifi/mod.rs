@@ -68,7 +68,7 @@ impl Check {
 impl std::fmt::Display for Limit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let relative = (self.relative > 0.0).then(|| format!("{} %", self.relative * 100.0));
-        let absolute = (self.absolute > 0.0).then(|| self.absolute.to_string());
+        let absolute = if self.absolute > 0.0 { Some(self.absolute.to_string()) } else { None };
         let parts: Vec<String> = relative.into_iter().chain(absolute).collect();
         f.write_str(if parts.is_empty() { "exact".into() } else { parts.join(" or ") }.as_str())
     }

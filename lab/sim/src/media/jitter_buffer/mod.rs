@@ -212,7 +212,7 @@ impl JitterBuffer {
     /// Mean time from the first packet of a frame until it is decoded, since the last call.
     pub(super) fn take_buffered(&mut self) -> Option<TimeDelta> {
         let (sum, count) = std::mem::take(&mut self.buffered);
-        (count > 0).then(|| sum / count)
+        if count > 0 { Some(sum / count) } else { None }
     }
 
     /// The stream ends [`Freezes::finish`].

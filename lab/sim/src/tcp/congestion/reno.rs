@@ -35,10 +35,14 @@ mod tests {
     #[test]
     fn slow_start_doubles_in_a_round_and_avoidance_adds_one() {
         let mut window = Window::INITIAL;
-        (0..5).for_each(|_| Reno.on_ack(&mut window, &ack(0, 2)));
+        for _ in 0..5 {
+            Reno.on_ack(&mut window, &ack(0, 2));
+        }
         assert_eq!(window.congestion, 20.0);
         window.threshold = 20.0;
-        (0..10).for_each(|_| Reno.on_ack(&mut window, &ack(0, 2)));
+        for _ in 0..10 {
+            Reno.on_ack(&mut window, &ack(0, 2));
+        }
         assert!((20.9..=21.0).contains(&window.congestion), "{}", window.congestion);
     }
 

@@ -149,7 +149,9 @@ impl Sender {
     /// Takes the round-trip time of the handshake (`None` if the SYN was sent more than once) and
     /// the receiver's window.
     pub(super) fn on_connected(&mut self, rtt: Option<TimeDelta>, window: u64) {
-        rtt.into_iter().for_each(|rtt| self.rtt.on_sample(rtt));
+        if let Some(rtt) = rtt {
+            self.rtt.on_sample(rtt);
+        }
         self.peer_edge = window;
     }
 
@@ -273,8 +275,10 @@ impl Sender {
             }
         });
         // The echoed timestamp identifies the acknowledged transmission [RFC7323 §4.1].
-        let echoed = (has_advanced && delivered > 0).then(|| now - ack.echo);
-        oldest.or(echoed).into_iter().for_each(|rtt| self.rtt.on_sample(rtt));
+        let echoed = if has_advanced && delivered > 0 { Some(now - ack.echo) } else { None };
+        if let Some(rtt) = oldest.or(echoed) {
+            self.rtt.on_sample(rtt);
+        }
         (delivered, newest)
     }
 

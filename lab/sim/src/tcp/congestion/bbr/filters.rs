@@ -90,7 +90,9 @@ mod tests {
             rate.on_round();
         }
         assert_eq!(rate.maximum(), 100.0);
-        (0..8).for_each(|_| rate.on_round());
+        for _ in 0..8 {
+            rate.on_round();
+        }
         rate.on_sample(10.0);
         assert_eq!(rate.maximum(), 95.0);
         rate.on_sample(120.0);
