@@ -137,16 +137,19 @@ impl<'a> Message<'a> {
                 });
                 history.on_ccfb(view.timestamp(), packets)
             }
-            Self::Report(view) => history.on_receiver_report(now, view.blocks().map(|block| {
-                let rtt = round_trip_time(&block);
-                ReceiverReport {
-                    ssrc: block.ssrc,
-                    extended_highest_sequence_number: block.extended_highest_sequence_number,
-                    fraction_lost: block.fraction_lost,
-                    cumulative_lost: block.cumulative_lost.get(),
-                    rtt,
-                }
-            })),
+            Self::Report(view) => history.on_receiver_report(
+                now,
+                view.blocks().map(|block| {
+                    let rtt = round_trip_time(&block);
+                    ReceiverReport {
+                        ssrc: block.ssrc,
+                        extended_highest_sequence_number: block.extended_highest_sequence_number,
+                        fraction_lost: block.fraction_lost,
+                        cumulative_lost: block.cumulative_lost.get(),
+                        rtt,
+                    }
+                }),
+            ),
         }
     }
 }
