@@ -270,7 +270,7 @@ parameters! {
     /// changes, in seconds a second.
     drift_max: f64 = 0.002;
     /// `Q_SIGHT`: two sights of the empty path differ by so much, beside the noise, by chance.
-    q_sight: TimeDelta = TimeDelta::from_micros(500);
+    q_sight: TimeDelta = TimeDelta::from_micros(750);
     /// `NOISE_GAIN`: share of a new difference in the delay noise.
     noise_gain: f64 = 1.0 / 64.0;
     /// `NOISE_STEP_MAX`: largest difference of two buckets that counts as noise. More is a change
