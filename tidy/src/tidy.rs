@@ -184,7 +184,7 @@ const NAMED_CLOSURES: [(&str, usize); 31] = [
     ("library/webrtc-rs", 0),
     ("library/weir", 25),
     ("library/wire", 3),
-    ("lab/analyze", 35),
+    ("lab/analyze", 34),
     ("lab/call", 8),
     ("lab/capture", 7),
     ("lab/cli", 5),

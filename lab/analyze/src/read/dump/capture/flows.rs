@@ -290,12 +290,15 @@ impl Flows {
     /// The sockets of the media that RTCP between these sockets is about: without sockets of its
     /// own the same, otherwise those with the ports before [RFC3550 §11].
     pub fn media_ends(&self, ends: Ends) -> Ends {
-        let has =
-            |(a, b): Ends| self.by_ends.contains_key(&(a, b)) || self.by_ends.contains_key(&(b, a));
         let (mut from, mut to) = ends;
         from.set_port(from.port().saturating_sub(1));
         to.set_port(to.port().saturating_sub(1));
-        if !has(ends) && has((from, to)) { (from, to) } else { ends }
+        if !self.has_path(ends) && self.has_path((from, to)) { (from, to) } else { ends }
+    }
+
+    /// Whether RTP goes between two sockets, in either direction.
+    fn has_path(&self, (a, b): Ends) -> bool {
+        self.by_ends.contains_key(&(a, b)) || self.by_ends.contains_key(&(b, a))
     }
 
     /// Adds a packet that looks like RTP. A source counts when two packets are in sequence
