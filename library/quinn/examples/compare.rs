@@ -4,7 +4,7 @@
 #[path = "../../noq/tests/it/pair.rs"]
 mod pair;
 #[path = "../tests/it/shim.rs"]
-#[allow(dead_code, reason = "the tests need more of it")]
+#[allow(dead_code, unused_imports, reason = "the tests need more of it")]
 mod shim;
 
 use std::sync::Arc;
