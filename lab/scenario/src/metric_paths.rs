@@ -79,10 +79,11 @@ pub fn unknown(path: &str) -> String {
         }
     }
     let (whole, part) = shape.split_once('.').unwrap_or((&shape, ""));
-    let several = |it: &&Declared| !it.parts.is_empty() && (it.path == shape || it.path == whole);
-    if let Some(of) = all().find(several) {
-        let parts = of.parts.join(", ");
-        return format!("{begin}; write \"{}.{}\", or one of {parts}", of.path, of.parts[0]);
+    for of in all() {
+        if !of.parts.is_empty() && (of.path == shape || of.path == whole) {
+            let parts = of.parts.join(", ");
+            return format!("{begin}; write \"{}.{}\", or one of {parts}", of.path, of.parts[0]);
+        }
     }
     let mut candidates = Vec::new();
     for it in all() {
