@@ -60,8 +60,8 @@ apt-get download -qq -o APT::Sandbox::User=root $packages
 for package in *.deb; do
     dpkg -x "$package" "$work/unpacked"
 done
-# Its includes name the file alone.
-ln -sf srtp2/srtp.h "$work/unpacked/usr/include/srtp.h"
+# It calls libsrtp 3, and Debian has libsrtp 2.
+cp "$here/libsrtp3.h" "$work/unpacked/usr/include/srtp.h"
 libraries=$work/unpacked/usr/lib/$(gcc -print-multiarch)
 
 cd "$work"
@@ -80,7 +80,7 @@ library() {
     {
         echo "project('$name', 'cpp')"
         echo "d = declare_dependency("
-        echo "  compile_args: ['-isystem', '$work/unpacked/usr/include', '-Dsrtp_stream_remove=srtp_remove_stream'],"
+        echo "  compile_args: ['-isystem', '$work/unpacked/usr/include'],"
         echo "  link_args: ['-L$libraries', '-Wl,-rpath,$libraries',"
         for option in "$@"; do
             echo "    '$option',"
@@ -93,7 +93,7 @@ library() {
 }
 library openssl openssl_dep -lssl -lcrypto
 library libuv libuv_dep -luv
-library libsrtp2 libsrtp2_dep -lsrtp2
+library libsrtp3 libsrtp3_dep -lsrtp2
 library usrsctp usrsctp_dep -lusrsctp
 library flatbuffers flatbuffers_dep -lflatbuffers
 library abseil-cpp 'absl_container_dep absl_strings_dep absl_types_dep' -labsl_graphcycles_internal \
@@ -103,9 +103,6 @@ library abseil-cpp 'absl_container_dep absl_strings_dep absl_types_dep' -labsl_g
 sed -i -e '/default_options: \[$/,/^ *\],/d' -e '/^catch2_proj/,/^)/d' -e '/^test_sources/,$d' \
     -e '/^link_whole = \[/,/^\]/c link_whole = [libwebrtc]' -e "s/>= 1.1.0/>= 1.0.0/" meson.build
 sed -i '/default_options: \[$/,/^ *\],/d' deps/libwebrtc/meson.build
-# Lengths are int in libsrtp 2, and little-endian here.
-sed -i 's/\(srtp_[a-z_]*protect[a-z_]*(this->session, [A-Za-z]*, \)len)/\1reinterpret_cast<int*>(len))/' \
-    src/RTC/SrtpSession.cpp
 # Its callback answers 1 to each question about a BIO. Debian's OpenSSL, which knows TLS in the kernel, asks whether
 # that is on, and would then have no buffer to write to.
 sed -i 's/(operationType == BIO_CB_RETURN)/((operationType \& BIO_CB_RETURN) != 0)/' src/RTC/DtlsTransport.cpp

@@ -4,7 +4,8 @@
     tshark-beside.py FOLDER        prints a line for each difference, and the totals
 
 Needs tshark, and weir in PATH or in WEIR. A stream is the same in both if addresses, ports and SSRC are. Streams of fewer than
-20 packets are left out: tshark takes much for RTP that only looks like it.
+20 packets, copies aside, are left out: tshark takes much for RTP that only looks like it. Where tshark knows no clock of a
+payload type, it has no jitter to compare.
 """
 
 import json
@@ -26,7 +27,7 @@ LINE = re.compile(
 
 
 def of_tshark(capture):
-    """(from, to, SSRC) of each stream: packets, lost, mean jitter in ms."""
+    """(from, to, SSRC) of each stream: packets, lost, mean jitter in ms, which is None without a clock."""
     command = ["tshark", "-r", capture, "-q", "-z", "rtp,streams", "--enable-heuristic", "rtp_udp"]
     printed = subprocess.run(command, capture_output=True, text=True, check=False).stdout
     found = {}
@@ -34,9 +35,9 @@ def of_tshark(capture):
         match = LINE.match(line)
         if not match:
             continue
-        host, port, to, to_port, ssrc, _, packets, lost, *_, jitter, _ = match.groups()
+        host, port, to, to_port, ssrc, _, packets, lost, *_, jitter, largest = match.groups()
         key = (f"{host}:{port}", f"{to}:{to_port}", int(ssrc, 16))
-        found[key] = (int(packets), int(lost), float(jitter))
+        found[key] = (int(packets), int(lost), float(jitter) if float(largest) > 0 else None)
     return found
 
 
@@ -63,9 +64,13 @@ def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     captures = sorted(it for it in Path(sys.argv[1]).rglob("*") if it.is_file())
-    counted = dict.fromkeys(["captures", "streams", "missing", "packets", "lost", "jitter"], 0)
+    counted = dict.fromkeys(
+        ["captures", "streams", "missing", "packets", "lost", "clocks", "jitter"], 0
+    )
     for capture in captures:
-        theirs = {key: of for key, of in of_tshark(capture).items() if of[0] >= FEWEST}
+        theirs = of_tshark(capture)
+        # A packet that was captured twice is a negative loss there.
+        theirs = {key: of for key, of in theirs.items() if of[0] + min(of[1], 0) >= FEWEST}
         if not theirs:
             continue
         ours, error = of_weir(capture)
@@ -80,15 +85,18 @@ def main():
             own = ours[key]
             counted["packets"] += own[0] == packets
             counted["lost"] += own[1] == lost
-            is_near = own[2] is not None and abs(own[2] - jitter) <= max(MS, SHARE * jitter)
-            counted["jitter"] += is_near
+            is_near = jitter is None
+            if jitter is not None:
+                is_near = own[2] is not None and abs(own[2] - jitter) <= max(MS, SHARE * jitter)
+                counted["clocks"] += 1
+                counted["jitter"] += is_near
             if (own[0], own[1]) != (packets, lost) or not is_near:
                 print(
                     f"{name}: tshark {packets}, {lost} lost, jitter {jitter}; weir {own[0]}, {own[1]} lost, jitter {own[2]}"
                 )
     print(
         f"{counted['captures']} captures, {counted['streams']} streams of tshark, {counted['missing']} not named by weir; "
-        f"equal: packets {counted['packets']}, lost {counted['lost']}, jitter {counted['jitter']}"
+        f"equal: packets {counted['packets']}, lost {counted['lost']}, jitter {counted['jitter']} of {counted['clocks']} with a clock"
     )
 
 

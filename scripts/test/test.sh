@@ -51,9 +51,9 @@ tell() {
     echo "        the whole log: $log"
 }
 
-# In CI nothing begins after 40 minutes, so that a slow machine ends in time. What is left out is named at the end.
+# In CI nothing begins after 35 minutes, so that a slow machine ends in time. What is left out is named at the end.
 has_time() {
-    [ "$tier" != ci ] || [ $(($(date +%s) - ${CI_BEGUN:-$(date +%s)})) -lt 2400 ] || ! left_out+=("$1")
+    [ "$tier" != ci ] || [ $(($(date +%s) - ${CI_BEGUN:-$(date +%s)})) -lt 2100 ] || ! left_out+=("$1")
 }
 
 # Runs one step that is one test: step NAME COMMAND...
@@ -82,16 +82,16 @@ own() {
     unless "$("$1" --missing)" "$name" "$@"
 }
 
-# Runs the Rust tests that ARGUMENTS select, and counts their outcomes: tests NAME PROFILE ARGUMENT... `store` is where nextest
-# writes them: below the workspace's own folder for a workspace of its own.
+# Runs the Rust tests that FILTER selects in nextest's words, and counts their outcomes: tests NAME PROFILE FILTER ARGUMENT...
+# `store` is where nextest writes them: below the workspace's own folder for a workspace of its own.
 tests() {
-    local profile=$2 status=0 outcome name reason before=("$passed" "$failed" "${#skipped[@]}")
+    local profile=$2 filter=$3 status=0 outcome name reason before=("$passed" "$failed" "${#skipped[@]}")
     local junit=${store:-target}/nextest/$profile/junit.xml
     has_time "$1" || return
     begin "$1"
-    shift 2
+    shift 3
     rm -f "$junit"
-    cargo nextest run --profile "$profile" "${part[@]}" "$@" > "$log" 2>&1 < /dev/null || status=$?
+    cargo nextest run --profile "$profile" -E "$filter" "${part[@]}" "$@" > "$log" 2>&1 < /dev/null || status=$?
     if [ ! -f "$junit" ]; then
         fail "$step: cargo nextest is missing (scripts/build/deps.sh --test), or the tests did not build"
         end FAILED && tell
@@ -116,7 +116,7 @@ tests() {
 again() {
     local name still=()
     for name in "${red[@]}"; do
-        if cargo nextest run --profile real "$@" -E "test(=${name##* })" >> "$log" 2>&1 < /dev/null; then
+        if cargo nextest run --profile real "$@" -E "binary_id(${name%% *}) & test(=${name##* })" >> "$log" 2>&1 < /dev/null; then
             pass && flaky+=("$name")
         else
             still+=("$name")
@@ -160,11 +160,11 @@ quick() {
     step 'clippy of library and lab' cargo clippy --quiet --all-targets -- -D warnings
     step 'clippy of the programs of make demo' scripts/test/builds.sh --demo
     step 'build of their tests' cargo build --quiet --tests --bins
-    tests 'tests of library and lab, in virtual time' default
+    tests 'tests of library and lab, in virtual time' default 'all()'
     # Two Chromiums, the emulator, a capture at each end, getStats: five witnesses that must agree.
     # Not by --package: with other features of what it uses, cargo would build that once more.
     tests 'a real call' real \
-        -E 'package(weir-call) & test(=call::getstats_captures_and_emulator_agree_and_tshark_reads_the_same)'
+        'package(weir-call) & test(=call::getstats_captures_and_emulator_agree_and_tshark_reads_the_same)'
 }
 
 # --- What `make test-all` runs besides ---------------------------------------------------------------------------------
@@ -176,11 +176,11 @@ rest() {
     step 'lint' scripts/test/lint.sh
     step 'packages' scripts/release/package.sh
     step 'build of all tests' cargo build --quiet --workspace --tests --bins
-    tests 'tests of the IMS, in virtual time' default --workspace \
-        -E 'package(weir-diameter) | package(weir-nodes) | package(weir-testbed)'
+    tests 'tests of the IMS, in virtual time' default \
+        'package(weir-diameter) | package(weir-nodes) | package(weir-testbed)' --workspace
     gstreamer
     if [ "$tier" = ci ]; then left_out+=('adapters for stacks in Rust'); else adapters; fi
-    tests 'Wi-Fi against ns-3, the losses' ns-3 --workspace
+    tests 'Wi-Fi against ns-3, the losses' ns-3 'all()' --workspace
     step 'conformance vectors' scripts/build/vectors.sh
     own 'rules of analyze in WebAssembly' scripts/build/watch-wasm.sh --quick
     real
@@ -237,7 +237,7 @@ gstreamer() {
         skip "the GStreamer plugin: apt-get install $missing"
         return
     fi
-    store=library/gst/target tests 'GStreamer plugin' default --manifest-path library/gst/Cargo.toml --target-dir "$target/gst"
+    store=library/gst/target tests 'GStreamer plugin' default 'all()' --manifest-path library/gst/Cargo.toml --target-dir "$target/gst"
     step 'build of the GStreamer plugin' cargo build --quiet --manifest-path library/gst/Cargo.toml --target-dir "$target/gst"
     GST_PLUGIN_PATH=$target/gst/debug
     export GST_PLUGIN_PATH
@@ -270,7 +270,7 @@ real() {
         a_third
         return
     fi
-    tests 'real networks and calls' real --workspace
+    tests 'real networks and calls' real 'all()' --workspace
     step 'example of a forwarding server' cargo test --quiet --locked --manifest-path examples/sfu/Cargo.toml \
         --target-dir "$target/examples"
 }
@@ -279,8 +279,8 @@ real() {
 a_third() {
     local third=$(($(git rev-list --count HEAD) % 3 + 1))
     part=(--partition "count:$third/3")
-    tests "real networks and calls, third $third of 3" real --workspace \
-        -E 'not (package(weir-cli) & test(/^(arena|bindings|examples|own_controller)::/))'
+    tests "real networks and calls, third $third of 3" real \
+        'not (package(weir-cli) & test(/^(arena|bindings|examples|own_controller)::/))' --workspace
     part=()
     left_out+=('two thirds of the real networks and calls' 'real calls with stacks of others and of examples')
 }
@@ -340,7 +340,7 @@ check() {
     [[ " $parts " != *' gstreamer '* ]] || gstreamer
     [[ " $parts " != *' python '* ]] || own 'Python package' scripts/test/test-python.sh
     [[ " $parts " != *' memory '* ]] || fixed_memory
-    tests 'tests' default --workspace -E "$filter"
+    tests 'tests' default "$filter" --workspace
     [ "$failed" -gt 0 ] || echo "$tree" > "$target/check-passed"
 }
 
@@ -350,7 +350,7 @@ check() {
 case $tier in
     quick) needs=6 && echo 'formats, clippy, library and lab, pages, one call: half an hour from nothing on two busy cores' ;;
     rest) needs=25 && echo 'everything else: longer than the tests before' ;;
-    ci) needs=15 && echo 'what CI has time for: nothing begins after 40 minutes' ;;
+    ci) needs=15 && echo 'what CI has time for: nothing begins after 35 minutes' ;;
     check) needs=1 && echo 'a minute after a line of a package, some minutes if everything has changed' ;;
 esac
 free=$(df --output=avail --block-size=1G . | tail -n 1)

@@ -18,10 +18,11 @@
 //! - `measure/`: `samples` are the values of a stream between two reports; `open_loop` runs every
 //!   controller under the recorded feedback.
 //! - `judge/`: `rules` is the table of what limits a stream, `finding` the times in which a rule
-//!   holds, `network` the network that the call met.
-//! - `tell/`: `says` makes sentences, `verdict` the answer, `table` the streams. `record` and
-//!   `page` make what the report shows, `fleet` a row of many calls, `live` the answer while a call
-//!   runs.
+//!   holds, `judgement` what they mean together, `cause` whom they blame, `network` the network
+//!   that the call met.
+//! - `tell/`: `says` makes sentences, `verdict` and `ticket` the answer, `table` the streams.
+//!   `record` and `page` make what the report shows, `fleet` a row of many calls, `live` the answer
+//!   while a call runs.
 //!
 //! `found` holds the types between them: rule, evidence, stream, cause and effect.
 #![forbid(unsafe_code)]
@@ -41,7 +42,9 @@ use read::dump::capture::NotRead;
 
 pub use error::AnalyzeError;
 pub use found::Part;
+pub use judge::cause::Cause;
 pub use judge::finding::Finding;
+pub use judge::judgement::Outcome;
 pub use judge::network::{
     DirectionEstimate, NetworkEstimate, estimate, scenario_text, watched_scenario_text,
 };
@@ -61,9 +64,9 @@ pub use read::srtp::KeyLog;
 pub use read::time_of_day::{clock, date_and_clock, iso_8601};
 pub use tell::answer::{Answer, answer, findings};
 pub use tell::app::{AppDump, app_record};
-pub use tell::fleet::{Cause, FleetCall, FleetFinding, FleetStream, fleet_call};
+pub use tell::fleet::{FleetCall, FleetFinding, FleetStream, fleet_call};
 pub use tell::live::{LiveCall, LiveFinding};
-pub use tell::record::{open_loop_records, record};
+pub use tell::record::{measured, open_loop_records, record};
 pub use tell::table::{ConnectionRow, StreamRow};
 
 /// Reads a dump from a regular file, or from the standard input (`-`). Its content tells its

@@ -9,9 +9,9 @@ use std::process::ExitCode;
 use anyhow::Context;
 use serde_json::json;
 use weir_analyze::{
-    AnalyzeError, Answer, CaptureOptions, DirectionEstimate, Dump, Finding, KeyLog, OpenLoop,
-    answer, clock, date_and_clock, estimate, findings, iso_8601, open_loop, open_loop_records,
-    record, scenario_text,
+    AnalyzeError, Answer, CaptureOptions, Cause, DirectionEstimate, Dump, Finding, KeyLog,
+    OpenLoop, answer, clock, date_and_clock, estimate, findings, iso_8601, measured, open_loop,
+    open_loop_records, record, scenario_text,
 };
 use weir_record::shell::CommandLine;
 use weir_record::whole_file;
@@ -79,7 +79,7 @@ fn failed(file: &Path, error: io::Error) -> AnalyzeError {
 /// Prints what was found, and writes the files that were asked for.
 fn tell(args: &Analyze, dumps: &[(String, Dump)]) -> anyhow::Result<()> {
     match (args.json, args.ticket) {
-        (true, _) => output::line(&as_json(dumps))?,
+        (true, _) => print_json(dumps)?,
         (_, true) => dumps.iter().try_for_each(|(name, dump)| print_ticket(name, dump))?,
         _ => {
             dumps.iter().try_for_each(|(name, dump)| print(name, dump))?;
@@ -306,44 +306,66 @@ fn print_open_loop(played: &[OpenLoop]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn as_json(dumps: &[(String, Dump)]) -> String {
-    let mut all = Vec::new();
-    for (name, dump) in dumps {
-        let said = answer(dump);
-        let Answer { verdict, ticket, findings, details, good_time, streams, .. } = &said;
-        let Answer { connections, network, .. } = &said;
-        let found: Vec<_> = findings.iter().map(|it| finding_json(it, dump.zero_ms)).collect();
-        let logs = dump.connections.iter().filter_map(|connection| connection.packets.as_ref());
-        let mut played = Vec::new();
-        for it in logs.flat_map(open_loop) {
-            let mean_kbps = it.mean().as_kbps_f64().round();
-            played.push(json!({ "controller": it.algorithm.name(), "mean_kbps": mean_kbps }));
-        }
-        // The metrics of a run, over what the dump knows.
-        let flows = record(name, dump).ok().map(|record| json!(record.summary())["flows"].take());
-        all.push(json!({
-            "file": name,
-            "format": dump.format.to_string(),
-            "warnings": dump.warnings,
-            "began": dump.zero_ms.and_then(iso_8601),
-            "duration_s": network.duration_s,
-            "verdict": verdict,
-            "ticket": ticket,
-            "findings": found,
-            "details": details,
-            "streams": streams.iter().map(streams::stream_json).collect::<Vec<_>>(),
-            "connections": connections.iter().map(streams::connection_json).collect::<Vec<_>>(),
-            "good_time": {
-                "good_s": good_time.good_s,
-                "no_picture_s": good_time.no_picture_s,
-                "late_s": good_time.late_s,
-            },
-            "network": { "up": direction_json(&network.up), "down": direction_json(&network.down) },
-            "open_loop": played,
-            "flows": flows,
-        }));
+/// Prints a list with an object for each dump, one after the other, so that it never is in memory
+/// as a whole.
+fn print_json(dumps: &[(String, Dump)]) -> anyhow::Result<()> {
+    for (at, (name, dump)) in dumps.iter().enumerate() {
+        let begin = if at == 0 { "[\n" } else { "" };
+        let end = if at + 1 == dumps.len() { "\n]" } else { "," };
+        output::line(&format!("{begin}{}{end}", as_json(name, dump)))?;
     }
-    serde_json::to_string_pretty(&all).expect("plain data serializes")
+    Ok(())
+}
+
+fn as_json(name: &str, dump: &Dump) -> String {
+    let Answer {
+        verdict,
+        ticket,
+        outcome,
+        main_cause,
+        findings,
+        details,
+        good_time,
+        streams,
+        connections,
+        network,
+        ..
+    } = answer(dump);
+    let found: Vec<_> = findings.iter().map(|it| finding_json(it, dump.zero_ms)).collect();
+    let logs = dump.connections.iter().filter_map(|connection| connection.packets.as_ref());
+    let mut played = Vec::new();
+    for it in logs.flat_map(open_loop) {
+        let mean_kbps = it.mean().as_kbps_f64().round();
+        played.push(json!({ "controller": it.algorithm.name(), "mean_kbps": mean_kbps }));
+    }
+    // The metrics of a run, over what the dump knows.
+    let flows = measured(name, dump).ok().map(|summary| summary.flows);
+    let value = json!({
+        "file": name,
+        "format": dump.format.to_string(),
+        "warnings": dump.warnings,
+        "began": dump.zero_ms.and_then(iso_8601),
+        "duration_s": network.duration_s,
+        "outcome": outcome.name(),
+        "main_cause": main_cause.map(Cause::name),
+        "verdict": verdict,
+        "ticket": ticket,
+        "findings": found,
+        "details": details,
+        "streams": streams.iter().map(streams::stream_json).collect::<Vec<_>>(),
+        "connections": connections.iter().map(streams::connection_json).collect::<Vec<_>>(),
+        "good_time": {
+            "good_s": good_time.good_s,
+            "no_picture_s": good_time.no_picture_s,
+            "late_s": good_time.late_s,
+        },
+        "network": { "up": direction_json(&network.up), "down": direction_json(&network.down) },
+        "open_loop": played,
+        "flows": flows,
+    });
+    let text = serde_json::to_string_pretty(&value).expect("plain data serializes");
+    // As in a list.
+    text.lines().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
 }
 
 /// A finding with its times of day, where they are known.

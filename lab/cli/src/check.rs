@@ -10,9 +10,10 @@ use weir_record::calls::Exclusion;
 use weir_record::gate::{Certainty, Judgement, Outcome, RequirementVerdict, judge, verdicts};
 use weir_record::run::Engine;
 use weir_record::subject;
-use weir_record::summary::Summary;
+use weir_record::summary::{Summary, needs_picture_model};
 use weir_record::whole_file;
-use weir_scenario::Scenario;
+use weir_scenario::{Expectation, ExpectedFlow, Scenario};
+use weir_sim::has_picture_model;
 
 use crate::args::{ATTEMPTS, Check, CheckEngine};
 use crate::interrupt::Interrupt;
@@ -143,10 +144,36 @@ fn runs(args: &Check, interrupt: &Interrupt) -> anyhow::Result<Vec<Simulated>> {
             anyhow::ensure!(!is_given, "{option} is for real calls: add --engine call");
         }
         let scenarios = select::scenarios(&args.selection.scenarios)?;
+        scenarios.iter().try_for_each(has_picture_models)?;
         note_real_ones(&scenarios);
         return simulate_scenarios(&args.selection, &scenarios, None, interrupt);
     }
     real::checked(args, interrupt)
+}
+
+/// What a simulation cannot measure is an error now, and no failed expectation afterwards.
+fn has_picture_models(scenario: &Scenario) -> anyhow::Result<()> {
+    for Expectation { metric, flow: expected, .. } in &scenario.expectations {
+        if !needs_picture_model(metric) {
+            continue;
+        }
+        for flow in &scenario.flows {
+            let Some(media) = flow.traffic.media() else { continue };
+            let is_named = !matches!(expected, ExpectedFlow::Named(name) if *name != flow.name);
+            anyhow::ensure!(
+                !is_named || !media.watches.is_empty() || has_picture_model(media.source),
+                "{} expects {metric} of {}, whose pictures have no model: write source = {{ kind = \
+                 \"encoder\" }} in its [[flow]] and content = \"film\" or \"head\" in \
+                 [call.video], or --engine call",
+                scenario.id,
+                flow.name
+            );
+            if *expected == ExpectedFlow::First {
+                break;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Says how many expectations a simulation cannot judge.

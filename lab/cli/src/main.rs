@@ -158,6 +158,8 @@ fn one_line(text: &str) -> String {
     let text = text.strip_prefix("error: ").unwrap_or(text);
     let mut kept = Vec::new();
     for paragraph in text.split("\n\n") {
+        // A command may have several forms.
+        let paragraph = paragraph.replace("\n       weir ", " or weir ");
         let line = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
         if !line.is_empty() && !line.starts_with("For more") {
             kept.push(line);

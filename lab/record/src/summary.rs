@@ -43,6 +43,12 @@ pub fn needs_vmaf(metric: &str) -> bool {
     ["good_ratio", "vmaf.mean", "calls.good_ratio", "calls.vmaf"].contains(&metric)
 }
 
+/// Whether a metric of a flow needs a model of its pictures in a simulation.
+pub fn needs_picture_model(metric: &str) -> bool {
+    let of_good_time = ["good_ratio", "no_picture_ratio", "late_ratio", "bad_picture_ratio"];
+    of_good_time.contains(&metric) || metric.starts_with("vmaf.")
+}
+
 /// One run: a scenario under a controller with a seed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {

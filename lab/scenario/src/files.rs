@@ -3,12 +3,9 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use flate2::read::MultiGzDecoder;
-
-/// First bytes of a gzip file.
-const GZIP: [u8; 2] = [0x1F, 0x8B];
+use super::packed::{Packer, ZIP};
 
 /// Bytes that are unpacked at once.
 const UNPACKED: usize = 1 << 16;
@@ -48,8 +45,8 @@ pub fn read_text(path: &Path, max: u64) -> io::Result<String> {
     text(open(path)?, max)
 }
 
-/// The same of a file that may be packed by gzip. Where there is no such file, the one with `.gz`
-/// after its name is read. The limit is that of the unpacked text.
+/// The same of a file that may be [packed](Packer). Where there is no such file, the one with the
+/// ending of a packer after its name is read. The limit is that of the unpacked text.
 pub fn read_packed_text(path: &Path, max: u64) -> io::Result<String> {
     text(open_packed(path)?, max)
 }
@@ -57,19 +54,27 @@ pub fn read_packed_text(path: &Path, max: u64) -> io::Result<String> {
 /// Opens such a file and unpacks it as it is read.
 pub fn open_packed(path: &Path) -> io::Result<Box<dyn BufRead>> {
     let mut file = BufReader::new(open(path).or_else(|error| match error.kind() {
-        io::ErrorKind::NotFound => open(&packed(path)).map_err(|_| error),
+        io::ErrorKind::NotFound => open_ending(path).ok_or(error),
         _ => Err(error),
     })?);
-    if file.fill_buf()?.starts_with(&GZIP) {
-        return Ok(Box::new(BufReader::with_capacity(UNPACKED, MultiGzDecoder::new(file))));
+    let first = file.fill_buf()?;
+    if first.starts_with(ZIP) {
+        let why = "is a zip archive, which may hold several files; unpack it";
+        return Err(io::Error::new(io::ErrorKind::InvalidData, why));
     }
-    Ok(Box::new(file))
+    let Some(packer) = Packer::of(first) else { return Ok(Box::new(file)) };
+    let unpacked = packer.unpack(file)?;
+    Ok(Box::new(BufReader::with_capacity(UNPACKED, unpacked)))
 }
 
-fn packed(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".gz");
-    name.into()
+/// The file whose name has the ending of a packer after this one.
+fn open_ending(path: &Path) -> Option<File> {
+    Packer::ALL.iter().find_map(|(_, ending)| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".");
+        name.push(ending);
+        open(Path::new(&name)).ok()
+    })
 }
 
 fn text(file: impl Read, max: u64) -> io::Result<String> {
@@ -154,6 +159,9 @@ mod tests {
             fs::write(at("cut.gz"), &whole[..length]).unwrap();
             assert!(read_packed_text(&at("cut"), 4).is_err(), "{length}");
         }
+        fs::write(at("b.zip"), [ZIP, &[0; 40]].concat()).unwrap();
+        let error = read_packed_text(&at("b.zip"), 4).unwrap_err().to_string();
+        assert!(error.starts_with("is a zip archive"), "{error}");
     }
 
     #[test]

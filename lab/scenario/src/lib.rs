@@ -40,6 +40,7 @@ mod nat;
 mod network;
 mod opus;
 pub mod oracle;
+pub mod packed;
 mod parse;
 pub mod quantity;
 mod quic;

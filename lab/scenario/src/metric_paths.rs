@@ -13,7 +13,7 @@ use super::Access;
 use super::error::{nearest, quoted};
 
 /// What a path in a scenario may name, by what has it.
-const KINDS: [(&str, &[Declared]); 11] = [
+const KINDS: [(&str, &[Declared]); 13] = [
     ("a flow", Metrics::DECLARED),
     ("its video (repair)", VideoMetrics::DECLARED),
     ("what is seen (quality)", QualityMetrics::DECLARED),
@@ -24,7 +24,9 @@ const KINDS: [(&str, &[Declared]); 11] = [
     ("rivals", Fairness::DECLARED),
     ("a Wi-Fi cell", NodeMetrics::DECLARED),
     ("a cellular cell", TerminalMetrics::DECLARED),
-    ("real calls", CallMetrics::DECLARED),
+    ("real calls", CallSuccess::DECLARED),
+    ("their ends", CallMetrics::DECLARED),
+    ("a participant of an application", ParticipantMetrics::DECLARED),
 ];
 
 /// Metrics that say something of a single second: rates, shares and means. Their comeback can be
@@ -62,18 +64,42 @@ fn all() -> impl Iterator<Item = &'static Declared> {
     KINDS.iter().flat_map(|(_, declared)| declared.iter())
 }
 
-/// What to write in the place of a path that names nothing: the values of a metric that has
-/// several, the nearest name, or all metrics by what has them.
+/// What to write in the place of a path that names nothing here: where it has a meaning, the values
+/// of a metric that has several, the nearest name, or all metrics by what has them.
 pub fn unknown(path: &str) -> String {
-    let begin = format!("there is no metric {}", quoted(path));
-    if let Some(of) = all().find(|it| it.path == path && !it.parts.is_empty()) {
-        let parts = of.parts.join(", ");
-        return format!("{begin}; write \"{path}.{}\", or one of {parts}", of.parts[0]);
+    if names_participant(path) {
+        let (who, path) = ("an expectation of participants", quoted(path));
+        return format!("{path} is for {who}; write participant = \"p2\", or \"every\", too");
     }
-    let (whole, part) = path.split_once('.').unwrap_or((path, ""));
-    if let Some(near) = nearest(whole, all().map(|it| it.path)).first() {
-        let part = if part.is_empty() { String::new() } else { format!(".{part}") };
-        return format!("{begin}; write one such as \"{near}{part}\"");
+    let begin = format!("there is no metric {}", quoted(path));
+    let (shape, own) = shape_of(path);
+    for (prefix, network) in [("cell.", "a Wi-Fi cell"), ("terminal.", "a cellular cell")] {
+        if shape.starts_with(prefix) && all().any(|it| it.path == shape) {
+            return format!("{begin}, because the network is not {network} with this name in it");
+        }
+    }
+    let (whole, part) = shape.split_once('.').unwrap_or((&shape, ""));
+    let several = |it: &&Declared| !it.parts.is_empty() && (it.path == shape || it.path == whole);
+    if let Some(of) = all().find(several) {
+        let parts = of.parts.join(", ");
+        return format!("{begin}; write \"{}.{}\", or one of {parts}", of.path, of.parts[0]);
+    }
+    let mut candidates = Vec::new();
+    for it in all() {
+        candidates.extend(it.parts.iter().map(|part| format!("{}.{part}", it.path)));
+        if it.parts.is_empty() {
+            candidates.push(it.path.to_owned());
+        } else if part.is_empty() && !nearest(whole, [it.path]).is_empty() {
+            return format!("{begin}; write one such as \"{}.{}\"", it.path, it.parts[0]);
+        }
+    }
+    if let Some(near) = nearest(&shape, candidates.iter().map(String::as_str)).first() {
+        let near = near.replace("NODE", own).replace("NAME", own);
+        let near = match path.strip_prefix("calls.") {
+            Some(_) if !own.is_empty() => near.replace("calls.", &format!("calls.{own}.")),
+            _ => near,
+        };
+        return format!("{begin}; write one such as \"{near}\"");
     }
     let mut kinds = Vec::new();
     for (name, declared) in KINDS {
@@ -81,6 +107,18 @@ pub fn unknown(path: &str) -> String {
         kinds.push(format!("{name}: {}", paths.join(", ")));
     }
     format!("{begin}; there are, of {}", kinds.join("; of "))
+}
+
+/// A path as it is declared, and the name in it: of a node, of a terminal, or of a side of calls.
+fn shape_of(path: &str) -> (String, &str) {
+    let (prefix, rest) = path.split_once('.').unwrap_or((path, ""));
+    let (own, metric) = rest.split_once('.').unwrap_or((rest, ""));
+    match prefix {
+        "cell" => (format!("cell.NODE.{metric}"), own),
+        "terminal" => (format!("terminal.NAME.{metric}"), own),
+        "calls" if ["a", "b"].contains(&own) => (format!("calls.{metric}"), own),
+        _ => (path.to_owned(), ""),
+    }
 }
 
 /// Whether a dotted path is a metric of all flows together, and not one of a flow's.
@@ -154,7 +192,27 @@ mod tests {
                 .ends_with("write \"rtt_ms.mean\", or one of mean, p25, p50, p90, p95, max")
         );
         assert!(unknown("utilisation").ends_with("write one such as \"utilization\""));
-        assert!(unknown("rttms.p95").ends_with("write one such as \"rtt_ms.p95\""));
+        let near = [
+            ("rttms.p95", "rtt_ms.p95"),
+            ("rttms", "rtt_ms.mean"),
+            ("longest_freez_s", "longest_freeze_s"),
+            ("calls.longest_freeze", "calls.longest_freeze_s"),
+            ("calls.b.setupms", "calls.b.setup_ms"),
+            ("calls.succes_ratio", "calls.success_ratio"),
+            ("participant.framerate", "participant.frame_rate"),
+            ("cell.ap.airtimeshare", "cell.ap.airtime_share"),
+            ("link.utilisation", "link.utilization"),
+        ];
+        for (path, name) in near {
+            let answer = unknown(path);
+            assert!(answer.ends_with(&format!("write one such as \"{name}\"")), "{answer}");
+        }
+        let parts = unknown("rate_mbps.p95");
+        assert!(parts.ends_with("write \"rate_mbps.mean\", or one of mean, std"), "{parts}");
+        let other = unknown("participant.frame_rate");
+        assert!(other.ends_with("write participant = \"p2\", or \"every\", too"), "{other}");
+        let no_cell = unknown("cell.ap.airtime_share");
+        assert!(no_cell.contains("the network is not a Wi-Fi cell"), "{no_cell}");
         let all = unknown("how_good_was_it");
         for kind in
             ["of a flow: utilization, ", "of real calls: ", "freeze_count", "link.utilization"]

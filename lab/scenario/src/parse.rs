@@ -9,7 +9,7 @@ use std::path::Path;
 use toml::de::DeTable;
 use weir::units::TimeDelta;
 use weir_controllers::LabAlgorithm;
-use weir_metrics::Metrics;
+use weir_metrics::{Metrics, PARTICIPANT_PREFIX};
 
 use super::applies::MetricScope;
 use super::error::{ScenarioError, nearest, quoted};
@@ -367,10 +367,13 @@ fn participant_metric(table: &Table) -> Result<String> {
     if metric_paths::names_participant(&path) {
         return Ok(path);
     }
-    let message = format!(
-        "a participant has no metric {}; write one such as \"participant.frame_rate\"",
-        quoted(&path)
-    );
+    let with_prefix = format!("{PARTICIPANT_PREFIX}{path}");
+    let near = match metric_paths::names_participant(&with_prefix) {
+        true => with_prefix.as_str(),
+        false => "participant.frame_rate",
+    };
+    let message =
+        format!("a participant has no metric {}; write one such as \"{near}\"", quoted(&path));
     Err(item.error(&message))
 }
 
@@ -413,7 +416,9 @@ fn known_miss(table: &Table, expectations: &mut [Expectation]) -> Result<()> {
         let texts: Vec<String> = texts.collect();
         let Some(index) = texts.iter().position(|known| *known == text) else {
             let near = nearest(&text, texts.iter().map(String::as_str));
-            let hint = near.first().map_or("write its text".into(), |near| quoted(near));
+            let hint = near
+                .first()
+                .map_or("write its text".into(), |near| format!("did you mean {}?", quoted(near)));
             let message = format!("there is no expectation {}; {hint}", quoted(&text));
             return Err(item.error(&message));
         };

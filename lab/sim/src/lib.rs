@@ -72,6 +72,7 @@ pub use quic::{
 };
 pub use receiver_clock::ReceiverClock;
 pub use simulator::{run, run_in_parts, run_unless};
+pub use source::has_picture_model;
 pub use tcp::{Congestion, Cubic, ShortTransfers, Tcp};
 pub use trace::Trace;
 

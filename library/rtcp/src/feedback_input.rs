@@ -77,7 +77,11 @@ impl FeedbackInput {
         };
         if self.accepts(now, kind) {
             let counts = sender
-                .on_feedback_with(now, |sent| message.join_with(sent, round_trip_time), |_| rtt)
+                .on_feedback_with(
+                    now,
+                    |sent| message.join_with(now, sent, round_trip_time),
+                    |_| rtt,
+                )
                 .map(FeedbackReport::loss_counts);
             if counts.is_some() {
                 return counts;

@@ -102,7 +102,7 @@ impl<'a> Message<'a> {
         now: Timestamp,
         history: &'h mut SendHistory,
     ) -> Option<&'h FeedbackReport> {
-        self.join_with(history, |block| {
+        self.join_with(now, history, |block| {
             block.round_trip_time(compact_ntp_from_micros(now.as_micros())).map(compact_ntp_to_time)
         })
     }
@@ -111,6 +111,7 @@ impl<'a> Message<'a> {
     /// themselves.
     pub fn join_with<'h>(
         &self,
+        now: Timestamp,
         history: &'h mut SendHistory,
         mut round_trip_time: impl FnMut(&ReportBlock) -> Option<TimeDelta>,
     ) -> Option<&'h FeedbackReport> {
@@ -136,16 +137,19 @@ impl<'a> Message<'a> {
                 });
                 history.on_ccfb(view.timestamp(), packets)
             }
-            Self::Report(view) => history.on_receiver_report(view.blocks().map(|block| {
-                let rtt = round_trip_time(&block);
-                ReceiverReport {
-                    ssrc: block.ssrc,
-                    extended_highest_sequence_number: block.extended_highest_sequence_number,
-                    fraction_lost: block.fraction_lost,
-                    cumulative_lost: block.cumulative_lost.get(),
-                    rtt,
-                }
-            })),
+            Self::Report(view) => history.on_receiver_report(
+                now,
+                view.blocks().map(|block| {
+                    let rtt = round_trip_time(&block);
+                    ReceiverReport {
+                        ssrc: block.ssrc,
+                        extended_highest_sequence_number: block.extended_highest_sequence_number,
+                        fraction_lost: block.fraction_lost,
+                        cumulative_lost: block.cumulative_lost.get(),
+                        rtt,
+                    }
+                }),
+            ),
         }
     }
 }

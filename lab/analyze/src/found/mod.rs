@@ -1,6 +1,7 @@
 //! What was found in a call, as types. `says` makes sentences of them, once, at the edge.
 
 pub(crate) mod heard;
+mod meaning;
 mod rule;
 
 use std::fmt;
@@ -12,6 +13,7 @@ use weir_record::calls::stats::Kind;
 use crate::read::dump::{Connection, Stream, StreamDirection};
 use heard::Heard;
 
+pub(crate) use meaning::Meaning;
 pub use rule::Part;
 pub(crate) use rule::RuleName;
 
@@ -303,6 +305,11 @@ impl Refusal {
     pub fn is_of_device(&self) -> bool {
         matches!(self.method.as_str(), "getUserMedia" | "getDisplayMedia")
     }
+
+    /// Whether it is a candidate of the far end that was refused.
+    pub fn is_of_candidate(&self) -> bool {
+        self.method == "addIceCandidate"
+    }
 }
 
 /// A STUN or TURN server that did not do its work.
@@ -430,6 +437,8 @@ pub(crate) struct Found {
     pub from_s: f64,
     pub to_s: f64,
     pub evidence: Evidence,
+    /// What it means for those in the call, beside what else was found.
+    pub meaning: Meaning,
     /// The samples that it rests on.
     pub samples: Vec<FindingSample>,
     /// More streams of the connection that say the same.
@@ -440,7 +449,8 @@ impl Found {
     /// Without samples.
     pub fn new(subject: Subject, (from_s, to_s): (f64, f64), evidence: Evidence) -> Self {
         let [from_s, to_s] = [from_s, to_s].map(rounded);
-        Self { subject, from_s, to_s, evidence, samples: Vec::new(), also: 0 }
+        let meaning = evidence.meaning();
+        Self { subject, from_s, to_s, evidence, meaning, samples: Vec::new(), also: 0 }
     }
 
     pub fn rule(&self) -> RuleName {

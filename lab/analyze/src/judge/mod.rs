@@ -3,9 +3,11 @@
 
 pub(crate) mod browser;
 pub(crate) mod call;
+pub(crate) mod cause;
 pub(crate) mod delay_spikes;
 pub(crate) mod finding;
 pub(crate) mod headroom;
+pub(crate) mod judgement;
 pub(crate) mod merge;
 pub(crate) mod network;
 pub(crate) mod quality;

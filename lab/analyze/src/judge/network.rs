@@ -108,7 +108,9 @@ pub fn estimate(dump: &Dump) -> NetworkEstimate {
 pub(crate) fn of_streams(dump: &Dump, sampled: &[Vec<SampledStream>]) -> NetworkEstimate {
     let both = dump.connections.iter().zip(sampled);
     let largest = both.max_by(|(_, a), (_, b)| carried(a).total_cmp(&carried(b)));
-    let Some((connection, streams)) = largest else { return NetworkEstimate::default() };
+    let Some((connection, streams)) = largest else {
+        return NetworkEstimate { duration_s: without_streams_s(dump), ..Default::default() };
+    };
     let last = sampled.iter().flatten().filter_map(|stream| Some(stream.samples.last()?.end_s));
     let last = last.fold(0.0, f64::max);
     let (mut up, mut down) = (
@@ -129,6 +131,15 @@ pub(crate) fn of_streams(dump: &Dump, sampled: &[Vec<SampledStream>]) -> Network
         }
     }
     NetworkEstimate { duration_s: last.max(LEAST_S), up, down }
+}
+
+/// Length of a call without streams in s: until its last report or event.
+fn without_streams_s(dump: &Dump) -> f64 {
+    let mut last_s = dump.end_s;
+    for event in &dump.events {
+        last_s = last_s.max(event.time_s);
+    }
+    last_s
 }
 
 /// Bits that the streams of a connection carried in both directions.

@@ -7,8 +7,11 @@ use crate::found::{Evidence, Found, StreamId, Subject, Times};
 use crate::judge::rules::GAP_S;
 use crate::read::dump::{Connection, Dump, Stream, StreamDirection};
 
-/// Concealment of this share of the samples can be heard.
+/// Concealment of this share of the samples can be heard, for a while or throughout.
 const AUDIBLE: f64 = 0.02;
+const AUDIBLE_THROUGHOUT: f64 = 0.01;
+/// Less than this, in s, cannot be heard: a receiver hides a single packet of 20 to 60 ms.
+const HIDDEN_S: f64 = 0.08;
 
 /// What a stream of video lost for those who watched it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -131,24 +134,58 @@ fn add_freezes(connection: &Connection, stream: &Stream, found: &mut Vec<Found>)
     found.push(Found::new(subject, (worst.0, worst.1), evidence));
 }
 
+/// The times in which gaps of a sound could be heard. Where they are spread thinly, the whole time
+/// from the first of them to the last.
 fn add_gaps(connection: &Connection, stream: &Stream, found: &mut Vec<Found>) {
-    let mut spans: Vec<(f64, f64, Heard)> = Vec::new();
+    let mut spans: Vec<Gaps> = Vec::new();
+    let mut whole: Option<Gaps> = None;
+    let mut all = Heard::default();
     for (start_s, end_s, before, after) in pairs(stream) {
-        let heard = between(before, after);
-        if heard.concealed_ratio().is_none_or(|ratio| ratio < AUDIBLE) {
+        let own = Gaps { from_s: start_s, to_s: end_s, heard: between(before, after) };
+        all.add(&own.heard);
+        if own.heard.concealed > 0 {
+            match &mut whole {
+                Some(whole) => whole.to_s = end_s,
+                None => whole = Some(own),
+            }
+        }
+        if own.heard.concealed_ratio().is_none_or(|ratio| ratio < AUDIBLE) {
             continue;
         }
         match spans.last_mut() {
-            Some((_, to_s, all)) if start_s - *to_s < GAP_S => {
-                *to_s = end_s;
-                all.add(&heard);
+            Some(last) if start_s - last.to_s < GAP_S => {
+                last.to_s = end_s;
+                last.heard.add(&own.heard);
             }
-            _ => spans.push((start_s, end_s, heard)),
+            _ => spans.push(own),
         }
     }
-    for (from_s, to_s, heard) in spans {
+    spans.retain(Gaps::can_be_heard);
+    if let Some(whole) = whole.filter(|_| spans.is_empty()) {
+        let whole = Gaps { heard: all, ..whole };
+        let is_audible = all.concealed_ratio().is_some_and(|ratio| ratio >= AUDIBLE_THROUGHOUT);
+        if is_audible && whole.can_be_heard() {
+            spans.push(whole);
+        }
+    }
+    for Gaps { from_s, to_s, heard } in spans {
         let subject = Subject::Stream(StreamId::of(connection, stream));
         found.push(Found::new(subject, (from_s, to_s), Evidence::Concealment(heard)));
+    }
+}
+
+/// A time in which a sound had gaps.
+#[derive(Clone, Copy, Debug)]
+struct Gaps {
+    from_s: f64,
+    to_s: f64,
+    heard: Heard,
+}
+
+impl Gaps {
+    fn can_be_heard(&self) -> bool {
+        let ratio = self.heard.concealed_ratio().unwrap_or_default();
+        ratio * (self.to_s - self.from_s) >= HIDDEN_S
     }
 }
 

@@ -116,6 +116,12 @@ pub(crate) fn other(first: &[u8]) -> Option<&'static str> {
              newer browser write it, or save a dump of chrome://webrtc-internals",
         );
     }
+    if first.starts_with(b"MJR0") || first.starts_with(b"MEETECHO") {
+        return Some(
+            "this is a recording of Janus of an older format, which has no times: version 0.11 of \
+             Janus and later ones write them",
+        );
+    }
     if first.get(257..262) == Some(b"ustar") {
         return Some("this is a tar archive: unpack it, and name the files in it");
     }

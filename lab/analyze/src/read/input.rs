@@ -4,24 +4,14 @@
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::Path;
 
-use bzip2::read::MultiBzDecoder;
-use flate2::read::{DeflateDecoder, MultiGzDecoder};
-use lzma_rust2::XzReader;
-use ruzstd::decoding::StreamingDecoder;
+use flate2::read::DeflateDecoder;
 use weir_scenario::files;
+use weir_scenario::packed::{MAGIC, Packer, ZIP};
 
 use crate::error::AnalyzeError;
 use crate::read::format::{Format, other, told_by};
 use crate::read::plain_text;
 
-// How packed files begin.
-const GZIP: &[u8] = &[0x1F, 0x8B];
-const BZIP2: &[u8] = b"BZh";
-const XZ: &[u8] = b"\xFD7zXZ\0";
-const ZSTD: &[u8] = &[0x28, 0xB5, 0x2F, 0xFD];
-const ZIP: &[u8] = b"PK\x03\x04";
-/// The longest of these.
-const MAGIC: u64 = 6;
 /// Packed files in each other. A capture that was compressed and then sent as a zip has two.
 const DEEPEST: usize = 4;
 /// Bytes that tell the format.
@@ -50,7 +40,7 @@ pub(crate) fn unpacked(
 ) -> Result<(Format, Box<dyn BufRead>), AnalyzeError> {
     let failed = AnalyzeError::of_file(path);
     for _ in 0..DEEPEST {
-        let (first, rest) = peek(file, MAGIC).map_err(&failed)?;
+        let (first, rest) = peek(file, MAGIC as u64).map_err(&failed)?;
         let is_packed = is_packed(&first);
         let magic = first.clone();
         let whole = Cursor::new(first).chain(rest);
@@ -84,18 +74,10 @@ fn told(path: &Path, first: &[u8]) -> Result<Format, AnalyzeError> {
 
 /// The content of a packed file that begins so.
 fn unpack(magic: &[u8], whole: impl BufRead + 'static) -> io::Result<Box<dyn Read>> {
-    let unpacked: Box<dyn Read> = if magic.starts_with(GZIP) {
-        Box::new(MultiGzDecoder::new(whole))
-    } else if magic.starts_with(BZIP2) {
-        Box::new(MultiBzDecoder::new(whole))
-    } else if magic.starts_with(XZ) {
-        Box::new(XzReader::new(whole, true))
-    } else if magic.starts_with(ZSTD) {
-        Box::new(StreamingDecoder::new(whole).map_err(io::Error::other)?)
-    } else {
-        first_of_zip(whole)?
-    };
-    Ok(unpacked)
+    match Packer::of(magic) {
+        Some(packer) => packer.unpack(whole),
+        None => first_of_zip(whole),
+    }
 }
 
 /// The first file in a zip archive that may be a dump, by the headers that stand before each file.
@@ -190,7 +172,7 @@ fn next_of_zip(archive: &mut impl BufRead) -> io::Result<Option<Member>> {
 
 /// Whether a file is packed in one of the known ways.
 fn is_packed(first: &[u8]) -> bool {
-    [GZIP, BZIP2, XZ, ZSTD, ZIP].iter().any(|magic| first.starts_with(magic))
+    Packer::of(first).is_some() || first.starts_with(ZIP)
 }
 
 /// Whether a file is text in which a dump may stand: JSON or the lines of one, behind a byte order
@@ -253,33 +235,6 @@ mod tests {
         assert!(read(member("a", 99, 0, &packed)).is_err());
         for end in 0..folder.len() {
             assert!(read(folder[..end].to_vec()).is_err());
-        }
-    }
-
-    #[test]
-    fn each_packer_is_told_by_its_first_bytes() {
-        // `{}` and a line feed, by the tools of these names.
-        let bzip2 = [
-            0x42, 0x5A, 0x68, 0x39, 0x31, 0x41, 0x59, 0x26, 0x53, 0x59, 0x57, 0xC8, 0xDE, 0x96,
-            0x00, 0x00, 0x00, 0xC0, 0x80, 0x00, 0x10, 0x00, 0x0A, 0x20, 0x00, 0x21, 0x98, 0x19,
-            0x84, 0x61, 0x77, 0x24, 0x53, 0x85, 0x09, 0x05, 0x7C, 0x8D, 0xE9, 0x60,
-        ];
-        let xz = [
-            0xFD, 0x37, 0x7A, 0x58, 0x5A, 0x00, 0x00, 0x04, 0xE6, 0xD6, 0xB4, 0x46, 0x02, 0x00,
-            0x21, 0x01, 0x16, 0x00, 0x00, 0x00, 0x74, 0x2F, 0xE5, 0xA3, 0x01, 0x00, 0x02, 0x7B,
-            0x7D, 0x0A, 0x00, 0x00, 0x63, 0xA1, 0x8A, 0xE0, 0xB5, 0x03, 0x69, 0x3A, 0x00, 0x01,
-            0x1B, 0x03, 0x0B, 0x2F, 0xB9, 0x10, 0x1F, 0xB6, 0xF3, 0x7D, 0x01, 0x00, 0x00, 0x00,
-            0x00, 0x04, 0x59, 0x5A,
-        ];
-        let zstd = [
-            0x28, 0xB5, 0x2F, 0xFD, 0x24, 0x03, 0x19, 0x00, 0x00, 0x7B, 0x7D, 0x0A, 0xBA, 0xD3,
-            0x11, 0x9C,
-        ];
-        for packed in [&bzip2[..], &xz, &zstd] {
-            assert_eq!(read(packed.to_vec()).unwrap(), b"{}\n");
-            for end in MAGIC as usize..packed.len() {
-                let _ = read(packed[..end].to_vec());
-            }
         }
     }
 }

@@ -2,10 +2,12 @@
 
 use weir_record::calls::stats::Kind;
 
-use crate::found::{Found, StreamId};
+use crate::found::StreamId;
 use crate::judge::call::Call;
+use crate::judge::cause::{Cause, Causes};
 use crate::judge::finding::{self, Finding};
 use crate::judge::headroom;
+use crate::judge::judgement::{Judgement, Outcome};
 use crate::judge::merge;
 use crate::judge::network::NetworkEstimate;
 use crate::judge::quality;
@@ -28,6 +30,10 @@ pub struct Answer {
     pub verdict: String,
     /// The same for a customer: what was noticed, where it comes from, what to try.
     pub ticket: String,
+    /// What became of the call. The verdict and the ticket say it in words.
+    pub outcome: Outcome,
+    /// The cause with the largest effect; `None` if nothing made the call worse.
+    pub main_cause: Option<Cause>,
     /// What was found, the largest effect on the call first.
     pub findings: Vec<Finding>,
     /// What is known besides: paths and audio, a line each.
@@ -42,30 +48,27 @@ pub struct Answer {
     pub network: NetworkEstimate,
 }
 
-/// What was found in a call, and its good time.
-pub(crate) struct Judged {
-    pub found: Vec<Found>,
-    pub good_time: GoodTime,
-}
-
 /// Answers what happened to the call.
 pub fn answer(dump: &Dump) -> Answer {
     let call = Call::of(dump);
-    let judged = judge(&call);
+    let judgement = judge(&call);
+    let network = call.network();
     Answer {
-        verdict: verdict::verdict(&call, &judged.found, &judged.good_time),
-        ticket: ticket::ticket(&judged.found, call.network().duration_s, dump.zero_ms),
+        verdict: verdict::verdict(&call, &judgement),
+        ticket: ticket::ticket(&call, &judgement),
+        outcome: judgement.outcome,
+        main_cause: Causes::of(&judgement, network.duration_s).main,
         details: details(dump),
         streams: table::streams(&call),
         connections: table::connections(dump),
-        findings: judged.found.into_iter().map(Finding::from).collect(),
-        good_time: judged.good_time,
-        network: call.network().clone(),
+        findings: judgement.found.into_iter().map(Finding::from).collect(),
+        good_time: judgement.good_time,
+        network: network.clone(),
     }
 }
 
-/// What was found in a call, the largest effect first.
-pub(crate) fn judge(call: &Call<'_>) -> Judged {
+/// Finds what is to be found in a call, and judges it.
+pub(crate) fn judge(call: &Call<'_>) -> Judgement {
     let dump = call.dump;
     let mut found = connectivity::findings(dump);
     found.extend(whole::findings(dump));
@@ -79,8 +82,7 @@ pub(crate) fn judge(call: &Call<'_>) -> Judged {
     found.extend(quiet::findings(dump));
     let mut found = merge::merged(&call.connections, merge::random_loss(call), found);
     bottleneck::name_capacity(call.network(), &mut found);
-    found.sort_by(|a, b| b.effect().total_cmp(&a.effect()));
-    Judged { found, good_time: good_time::of_streams(call.streams()) }
+    Judgement::of(call, found, good_time::of_streams(call.streams()))
 }
 
 /// All findings, those with the largest effect on the call first.

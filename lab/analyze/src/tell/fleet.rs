@@ -2,154 +2,21 @@
 //!
 //! The names are those of the columns in docs/reference/fleet-schema.md.
 
-use std::fmt;
-
 use weir_record::calls::stats::Kind;
 
 use crate::found::heard::Heard;
-use crate::found::{Found, Part, RuleName};
+use crate::found::{Found, RuleName};
 use crate::judge::call::Call;
-use crate::judge::network::{DirectionEstimate, NetworkEstimate};
+use crate::judge::cause::{Cause, Causes};
+use crate::judge::network::DirectionEstimate;
 use crate::judge::quality;
 use crate::measure::good_time::GoodTime;
 use crate::measure::samples::losses;
 use crate::measure::samples::{Sample, SampledStream};
 use crate::measure::seconds::{FleetSecond, seconds};
 use crate::read::dump::{Dump, Stream, StreamDirection};
-use crate::tell::answer::{self, Judged};
+use crate::tell::answer;
 use crate::tell::verdict;
-
-/// What made a part of a call bad. Effects (freezes, concealment) are no causes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Cause {
-    /// The connection failed, was never there, or was interrupted.
-    Connection,
-    /// The path from this browser was full.
-    UplinkCapacity,
-    /// The path to this browser was full.
-    DownlinkCapacity,
-    /// The path from this browser lost packets, and nothing waited.
-    UplinkLoss,
-    /// The path to this browser lost packets, and nothing waited.
-    DownlinkLoss,
-    /// A radio cell paused: others had the air, or the signal faded.
-    AirTime,
-    /// Round trips are long even if nothing waits.
-    Delay,
-    /// The congestion controller held the rate down: any of its rules.
-    Controller,
-    /// The encoder kept a picture that was too large.
-    Encoder,
-    /// The sender's processor was too slow.
-    Processor,
-    /// The application gave little to send.
-    Application,
-    /// Who sends what this end receives, or a server between, chose a smaller picture.
-    FarEnd,
-    /// The video froze or audio was concealed, and no rule says why.
-    Unexplained,
-}
-
-impl Cause {
-    /// All of them, in the order of the columns.
-    pub const ALL: [Self; 13] = [
-        Self::Connection,
-        Self::UplinkCapacity,
-        Self::DownlinkCapacity,
-        Self::UplinkLoss,
-        Self::DownlinkLoss,
-        Self::AirTime,
-        Self::Delay,
-        Self::Controller,
-        Self::Encoder,
-        Self::Processor,
-        Self::Application,
-        Self::FarEnd,
-        Self::Unexplained,
-    ];
-
-    /// Its name in the tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Connection => "connection",
-            Self::UplinkCapacity => "uplink_capacity",
-            Self::DownlinkCapacity => "downlink_capacity",
-            Self::UplinkLoss => "uplink_loss",
-            Self::DownlinkLoss => "downlink_loss",
-            Self::AirTime => "air_time",
-            Self::Delay => "delay",
-            Self::Controller => "controller",
-            Self::Encoder => "encoder",
-            Self::Processor => "processor",
-            Self::Application => "application",
-            Self::FarEnd => "far_end",
-            Self::Unexplained => "unexplained",
-        }
-    }
-
-    /// How much a second of it matters to those in the call, as in the order of findings.
-    fn weight(self) -> f64 {
-        match self {
-            Self::Connection => 10.0,
-            Self::UplinkCapacity | Self::DownlinkCapacity | Self::AirTime => 4.0,
-            Self::Encoder | Self::Processor => 4.0,
-            Self::UplinkLoss | Self::DownlinkLoss | Self::Delay => 3.0,
-            Self::Controller | Self::Application | Self::FarEnd => 2.0,
-            Self::Unexplained => 1.0,
-        }
-    }
-
-    /// The cause that a finding names; `None` of effects, of what does no harm, and of what people
-    /// may have wanted, such as a microphone that is muted.
-    pub(crate) fn of(found: &Found) -> Option<Self> {
-        let is_sent = found.subject.is_sent();
-        match found.rule() {
-            RuleName::ConnectionFailed
-            | RuleName::NeverConnected
-            | RuleName::Interruption
-            | RuleName::Stall => Some(Self::Connection),
-            RuleName::Capacity if is_sent => Some(Self::UplinkCapacity),
-            RuleName::Capacity => Some(Self::DownlinkCapacity),
-            RuleName::Bandwidth => Some(Self::UplinkCapacity),
-            RuleName::Loss if is_sent => Some(Self::UplinkLoss),
-            RuleName::Loss => Some(Self::DownlinkLoss),
-            RuleName::AirTime => Some(Self::AirTime),
-            RuleName::Delay => Some(Self::Delay),
-            RuleName::Underestimate
-            | RuleName::LossRule
-            | RuleName::Recovery
-            | RuleName::StartUp => Some(Self::Controller),
-            RuleName::PictureSize | RuleName::NotEncoded => Some(Self::Encoder),
-            RuleName::Processor | RuleName::Decoder => Some(Self::Processor),
-            RuleName::Source => Some(Self::Application),
-            RuleName::SmallPicture | RuleName::FarLoss | RuleName::FewFrames => Some(Self::FarEnd),
-            RuleName::Restart
-            | RuleName::Refused
-            | RuleName::ServerError
-            | RuleName::NoTurnServer
-            | RuleName::Path
-            | RuleName::PathChange
-            | RuleName::Hole
-            | RuleName::LateBegin
-            | RuleName::NotSent
-            | RuleName::SilentSource
-            | RuleName::NothingReceived
-            | RuleName::StreamEnds
-            | RuleName::OneWay
-            | RuleName::SilentSound
-            | RuleName::NotDecoded
-            | RuleName::Late
-            | RuleName::Freeze
-            | RuleName::Concealment => None,
-        }
-    }
-}
-
-impl fmt::Display for Cause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
 
 /// What is kept of a call.
 #[derive(Clone, Debug)]
@@ -258,10 +125,10 @@ pub struct FleetFinding {
 pub fn fleet_call(mut dump: Dump) -> FleetCall {
     dump.forget_names();
     let call = Call::of(&dump);
-    let Judged { found, good_time } = answer::judge(&call);
+    let judgement = answer::judge(&call);
     let network = call.network();
-    let duration_s = duration_s(&dump, network);
-    let (main_cause, bad_s, cause_s) = causes(&found, duration_s);
+    let causes = Causes::of(&judgement, network.duration_s);
+    let found = &judgement.found;
     let findings = found.iter().map(kept_finding).collect();
     let freezes = quality::freezes(&dump);
     let mut heard = Heard::default();
@@ -279,15 +146,15 @@ pub fn fleet_call(mut dump: Dump) -> FleetCall {
     FleetCall {
         format: dump.format.to_string(),
         browser: dump.program.clone(),
-        duration_s,
-        verdict: verdict::verdict(&call, &found, &good_time),
-        main_cause,
-        bad_s,
-        cause_s,
+        duration_s: network.duration_s,
+        verdict: verdict::verdict(&call, &judgement),
+        main_cause: causes.main,
+        bad_s: causes.bad_s,
+        cause_s: causes.seconds,
         failed: found.iter().any(|it| it.rule().is_end()),
         relay_or_tcp: found.iter().any(|it| it.rule() == RuleName::Path),
         connections: dump.connections.len() as u64,
-        good_time,
+        good_time: judgement.good_time,
         freezes: freezes.count,
         frozen_s: freezes.seconds,
         concealed_ratio: heard.concealed_ratio(),
@@ -297,11 +164,6 @@ pub fn fleet_call(mut dump: Dump) -> FleetCall {
         streams,
         findings,
     }
-}
-
-fn duration_s(dump: &Dump, network: &NetworkEstimate) -> f64 {
-    let last = dump.events.iter().map(|event| event.time_s).fold(0.0, f64::max);
-    if network.duration_s > 0.0 { network.duration_s } else { last }
 }
 
 fn kept_finding(found: &Found) -> FleetFinding {
@@ -348,53 +210,6 @@ fn kept_stream(stream: &Stream, sampled: &SampledStream, heard: Option<Heard>) -
     }
 }
 
-/// The cause with the largest effect, the seconds in which any held, and those of each.
-fn causes(findings: &[Found], duration_s: f64) -> (Option<Cause>, f64, [f64; Cause::ALL.len()]) {
-    let mut all = Vec::new();
-    let mut cause_s = [0.0; Cause::ALL.len()];
-    for (cause, seconds) in Cause::ALL.into_iter().zip(&mut cause_s) {
-        let mut own = Vec::new();
-        for found in findings.iter().filter(|it| Cause::of(it) == Some(cause)) {
-            // A connection that is gone is bad until the call ends.
-            let is_end = found.rule().is_end();
-            let to_s = if is_end { duration_s.max(found.to_s) } else { found.to_s };
-            own.push((found.from_s, to_s.min(duration_s)));
-        }
-        all.extend(own.iter().copied());
-        *seconds = union_s(own);
-    }
-    let mut main_cause = None;
-    let mut largest = 0.0;
-    for (cause, seconds) in Cause::ALL.into_iter().zip(cause_s) {
-        if seconds * cause.weight() > largest {
-            (main_cause, largest) = (Some(cause), seconds * cause.weight());
-        }
-    }
-    if findings.iter().any(|it| it.rule().is_end()) {
-        main_cause = Some(Cause::Connection);
-    }
-    let effects = findings.iter().filter(|it| matches!(it.part(), Part::Video | Part::Audio));
-    let suffered: Vec<(f64, f64)> =
-        effects.map(|it| (it.from_s, it.to_s.min(duration_s))).collect();
-    if main_cause.is_none() && !suffered.is_empty() {
-        main_cause = Some(Cause::Unexplained);
-        cause_s[Cause::ALL.len() - 1] = union_s(suffered.clone());
-        all.extend(suffered);
-    }
-    (main_cause, union_s(all), cause_s)
-}
-
-/// Seconds that at least one of the spans covers.
-pub(crate) fn union_s(mut spans: Vec<(f64, f64)>) -> f64 {
-    spans.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let (mut covered_s, mut until_s) = (0.0, f64::NEG_INFINITY);
-    for (from_s, to_s) in spans {
-        covered_s += (to_s - from_s.max(until_s)).max(0.0);
-        until_s = until_s.max(to_s);
-    }
-    covered_s
-}
-
 fn least_capacity_kbps(estimate: &DirectionEstimate) -> Option<f64> {
     estimate.tested.iter().map(|it| it.bps / 1e3).min_by(f64::total_cmp)
 }
@@ -402,21 +217,4 @@ fn least_capacity_kbps(estimate: &DirectionEstimate) -> Option<f64> {
 fn median(values: &mut [f64]) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn seconds_that_two_findings_share_count_once() {
-        assert_eq!(union_s(vec![(5.0, 8.0), (0.0, 2.0), (7.0, 9.0), (7.5, 8.5)]), 6.0);
-        assert_eq!(union_s(Vec::new()), 0.0);
-    }
-
-    #[test]
-    fn every_cause_has_its_own_column() {
-        let names: std::collections::BTreeSet<&str> = Cause::ALL.map(Cause::name).into();
-        assert_eq!(names.len(), Cause::ALL.len());
-    }
 }

@@ -17,8 +17,10 @@ use weir_record::calls::derive;
 use weir_record::calls::stats::Kind;
 
 use crate::found::{Found, RuleName, StreamId};
+use crate::judge::cause::{Cause, union_s};
 use crate::judge::delay_spikes;
 use crate::judge::finding;
+use crate::judge::judgement;
 use crate::judge::merge;
 use crate::judge::repeated_overuse;
 use crate::judge::rules::GAP_S;
@@ -27,7 +29,6 @@ use crate::measure::good_time::{GoodTime, GoodTimeMeter};
 use crate::measure::samples::{self, SampledStream};
 use crate::read::dump::left_out::Refusal;
 use crate::read::dump::{Collector, Connection, Reader, Stream, StreamDirection, StreamReport};
-use crate::tell::fleet::{Cause, union_s};
 
 /// Streams of one call: nine cameras with three layers and their audio. More are left out.
 const STREAMS_MAX: usize = 64;
@@ -198,7 +199,11 @@ impl LiveCall {
             connections.push(connection.sampled());
         }
         found.extend(connections.iter().flatten().flat_map(finding::of_stream));
-        merge::merged(&connections, None, found)
+        let mut found = merge::merged(&connections, None, found);
+        let mut streams: Vec<&SampledStream> = Vec::new();
+        streams.extend(connections.iter().flatten());
+        judgement::settle(&mut found, &streams);
+        found
     }
 
     /// Adds the seconds of findings that were not counted before.

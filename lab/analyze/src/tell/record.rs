@@ -12,6 +12,7 @@ use weir_record::calls::interval_entry;
 use weir_record::calls::stats::StatsReport;
 use weir_record::run::{Engine, RunInfo};
 use weir_record::subject::{Played, Subject};
+use weir_record::summary::{Measurer, Summary};
 use weir_scenario::ScenarioError;
 use weir_sim::trace::{ROW_INTERVAL, RateChange, Row, Trace};
 
@@ -116,27 +117,73 @@ fn played_changes(flow: usize, played: &OpenLoop) -> Vec<RateChange> {
     changes.collect()
 }
 
-/// One row for each 50 ms. The bytes and packets of an interval are spread evenly over it.
+/// Measures the calls of a dump as [`record`] would, without keeping a row.
+///
+/// # Errors
+/// As [`record`].
+pub fn measured(name: &str, dump: &Dump) -> Result<Summary, ScenarioError> {
+    let text = scenario_text(name, dump, &estimate(dump));
+    let id = format!("analyzed/{name}");
+    let scenario = weir_scenario::parse(&id, &text, None)?;
+    let subject = Subject::Analyzed { dump: name.into(), open_loop: None };
+    let info = RunInfo { scenario: id, subject, engine: Engine::Call, seed: 1 };
+    let mut names = Vec::new();
+    names.extend(scenario.flows.iter().map(|flow| flow.name.clone()));
+    let mut flows = Vec::new();
+    for (flow, (_, connection, index)) in network::flows(dump).iter().enumerate() {
+        flows.push(FlowRows::of(flow, &dump.connections[*connection].streams[*index]));
+    }
+    let mut measurer = Measurer::new(&scenario, &info, &names);
+    let mut time = Timestamp::ZERO + ROW_INTERVAL;
+    while time <= Timestamp::ZERO + scenario.duration {
+        for flow in &mut flows {
+            measurer.add_row(&flow.until(time));
+        }
+        time += ROW_INTERVAL;
+    }
+    Ok(measurer.finish(None))
+}
+
+/// One row for each 50 ms.
 fn rows(flow: usize, stream: &Stream, end: Timestamp) -> Vec<Row> {
-    let intervals = samples::intervals(stream);
-    let counts: Vec<Counts> = Counts::of(stream);
+    let mut source = FlowRows::of(flow, stream);
     let mut rows = Vec::new();
     let mut time = Timestamp::ZERO + ROW_INTERVAL;
-    let mut at = 0;
     while time <= end {
-        while at < intervals.len() && intervals[at].end < time {
-            at += 1;
-        }
-        let mut row = Row::new(time, flow);
-        if let (Some(interval), Some(counts)) = (intervals.get(at), counts.get(at))
-            && interval.start < time
-        {
-            row = filled(row, interval, counts, time);
-        }
-        rows.push(row);
+        rows.push(source.until(time));
         time += ROW_INTERVAL;
     }
     rows
+}
+
+/// The rows of a stream, one after the other. The bytes and packets of an interval are spread
+/// evenly over it.
+struct FlowRows {
+    flow: usize,
+    intervals: Vec<Interval>,
+    counts: Vec<Counts>,
+    at: usize,
+}
+
+impl FlowRows {
+    fn of(flow: usize, stream: &Stream) -> Self {
+        let (intervals, counts) = (samples::intervals(stream), Counts::of(stream));
+        Self { flow, intervals, counts, at: 0 }
+    }
+
+    /// The row that ends at a time, later than the one before.
+    fn until(&mut self, time: Timestamp) -> Row {
+        while self.at < self.intervals.len() && self.intervals[self.at].end < time {
+            self.at += 1;
+        }
+        let row = Row::new(time, self.flow);
+        match (self.intervals.get(self.at), self.counts.get(self.at)) {
+            (Some(interval), Some(counts)) if interval.start < time => {
+                filled(row, interval, counts, time)
+            }
+            _ => row,
+        }
+    }
 }
 
 fn filled(row: Row, interval: &Interval, counts: &Counts, time: Timestamp) -> Row {

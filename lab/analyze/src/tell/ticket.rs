@@ -1,37 +1,124 @@
 //! The answer for a customer's ticket: what was noticed, where it comes from, what to try. Three
 //! sentences without terms of the field.
 
-use crate::found::{Evidence, Found, Part, Refusal, RuleName, Source};
+use crate::found::{Evidence, Found, Meaning, Part, Refusal, RuleName, Source};
+use crate::judge::call::Call;
+use crate::judge::judgement::{self, Judgement, Outcome};
 use crate::judge::rules::LOSS;
 use crate::read::dump::StreamDirection;
 use crate::read::time_of_day::{clock, date_and_clock};
 use crate::tell::says::{mbps, percent};
 
-/// The ticket of a call that lasted so long. `found` has the largest effect first.
-pub(crate) fn ticket(found: &[Found], duration_s: f64, zero_ms: Option<f64>) -> String {
-    let cause = found.iter().find(|it| is_cause(it));
-    let effect = found.iter().find(|it| noticed(it).is_some());
-    let effect = effect.or_else(|| found.iter().find(|it| disturbs_others(it)));
-    let begin = match zero_ms.and_then(date_and_clock) {
-        Some(begin) => format!("In the call of {begin}{}", length(duration_s)),
-        None => format!("In this call{}", length(duration_s)),
+/// The ticket of a call.
+pub(crate) fn ticket(call: &Call<'_>, judgement: &Judgement) -> String {
+    let facts = Facts {
+        duration_s: call.network().duration_s,
+        zero_ms: call.dump.zero_ms,
+        noticed_rtt_ms: judgement::noticed_rtt_ms(call),
     };
-    let Some(shown) = effect.or(cause) else {
-        return format!(
-            "{begin}, nothing was found that disturbed it. Nothing points at the network, the \
-             device or the app. If something was bad all the same, please tell us what, and at \
-             what time."
+    of_judgement(judgement, &facts)
+}
+
+/// What a ticket says besides what was found.
+struct Facts {
+    duration_s: f64,
+    zero_ms: Option<f64>,
+    /// Round trips that people who talk notice.
+    noticed_rtt_ms: Option<f64>,
+}
+
+impl Facts {
+    /// `In the call of 2026-11-23 04:32:47 UTC (17 s)`
+    fn begin(&self) -> String {
+        let length = length(self.duration_s);
+        match self.zero_ms.and_then(date_and_clock) {
+            Some(begin) => format!("In the call of {begin}{length}"),
+            None => format!("In this call{length}"),
+        }
+    }
+}
+
+fn of_judgement(judgement: &Judgement, facts: &Facts) -> String {
+    let begin = facts.begin();
+    match judgement.outcome {
+        Outcome::NoConnection | Outcome::Limited | Outcome::SwitchedOff => {
+            harm(&judgement.found, facts)
+        }
+        Outcome::NoMedia => format!(
+            "{begin}, there was neither picture nor sound to judge. {ASK}{}",
+            remarks(&judgement.found, facts)
+        ),
+        Outcome::TooShort => format!(
+            "{begin}, too little is known to say what disturbed it. Please send us a longer \
+             recording of a call, and tell us what was bad."
+        ),
+        Outcome::NotGood => {
+            let good = &judgement.good_time;
+            let bad = 100.0 * (1.0 - good.good_s / good.watched_s().max(f64::MIN_POSITIVE));
+            format!(
+                "{begin}, the other side's picture stood still or came late for {bad:.0} % of the \
+                 time. Nothing in the network explains it. Please restart the browser; if it comes \
+                 back, tell us."
+            )
+        }
+        Outcome::MeansOnly | Outcome::Good => format!(
+            "{begin}, nothing was found that disturbed it. {ASK}{}",
+            remarks(&judgement.found, facts)
+        ),
+    }
+}
+
+/// What is asked of someone in whose call nothing was found.
+const ASK: &str = "If something was bad all the same, please tell us what, and at what time.";
+
+/// What did no harm that is known, and may yet explain what someone noticed.
+fn remarks(found: &[Found], facts: &Facts) -> String {
+    let mut sentences = String::new();
+    if let Some(rtt_ms) = facts.noticed_rtt_ms {
+        sentences += &format!(
+            " The way to the other side and back took {rtt_ms:.0} ms: people who talk notice that."
         );
-    };
+    }
+    let change = found.iter().find(|it| it.rule() == RuleName::PathChange);
+    if let Some(change) = change {
+        let when = match at(change.from_s, facts.zero_ms) {
+            Some(clock) => format!("At {clock}"),
+            None => format!("After {:.0} s", change.from_s),
+        };
+        sentences += &format!(" {when}, the device changed from one way or network to another.");
+    }
+    let error = found.iter().find(|it| it.rule() == RuleName::ServerError);
+    if error.is_some() {
+        sentences += " A server that helps to connect calls could not be used.";
+    }
+    let missing = found.iter().find_map(|it| match it.evidence {
+        Evidence::LateBegin { missing_s, .. } => Some(missing_s),
+        Evidence::Hole { seconds, was_asleep: false } => Some(seconds),
+        _ => None,
+    });
+    if let Some(missing_s) = missing {
+        sentences += &format!(" {missing_s:.0} s of the call are not in the file.");
+    }
+    sentences
+}
+
+/// What was noticed, where it comes from, and what to try.
+fn harm(found: &[Found], facts: &Facts) -> String {
+    let mut told: Vec<&Found> = Vec::new();
+    told.extend(found.iter().filter(|it| it.meaning != Meaning::Remark));
+    let cause = told.iter().find(|it| is_cause(it));
+    // A mute is often wanted, and what else was noticed is not.
+    let effect = told.iter().find(|it| noticed(it).is_some() && !is_mute(it));
+    let effect = effect.or_else(|| told.iter().find(|it| disturbs_others(it)));
+    let effect = effect.or_else(|| told.iter().find(|it| noticed(it).is_some() && cause.is_none()));
+    let Some(shown) = effect.or(cause).or(told.first()).copied() else { return facts.begin() };
     let what = match noticed(shown) {
         Some(what) => what,
         None if disturbs_others(shown) => "the others saw and heard you badly".into(),
         // The call itself may have been good.
-        None if matches!(shown.evidence, Evidence::ServerError(_)) => {
-            "a server that helps to connect calls could not be used".into()
-        }
         None => "the call was not at its best".into(),
     };
+    let zero_ms = facts.zero_ms;
     let when = match (at(shown.from_s, zero_ms), at(shown.to_s, zero_ms)) {
         _ if shown.rule().is_end() => String::new(),
         (Some(from), Some(to)) if from != to => format!(" between {from} and {to}"),
@@ -39,9 +126,30 @@ pub(crate) fn ticket(found: &[Found], duration_s: f64, zero_ms: Option<f64>) -> 
         _ => format!(" from {:.0} to {:.0} s", shown.from_s, shown.to_s),
     };
     let worst = if is_worst_of_several(shown) { ", the worst" } else { "" };
-    let near = found.iter().find(|it| explains(it, shown));
-    let of_cause = near.or_else(|| found.iter().find(|it| may_explain(it, shown))).unwrap_or(shown);
-    format!("{begin}, {what}{worst}{when}. {} {}", reason(of_cause), advice(of_cause))
+    let of_cause = why(&told, shown);
+    let (begin, reason, advice) = (facts.begin(), reason(of_cause), advice(of_cause));
+    format!("{begin}, {what}{worst}{when}. {reason} {advice}")
+}
+
+/// What explains something that was noticed. What someone switched off explains itself.
+fn why<'a>(told: &[&'a Found], shown: &'a Found) -> &'a Found {
+    if shown.meaning == Meaning::Choice {
+        return shown;
+    }
+    let near = told.iter().find(|it| explains(it, shown));
+    let near = near.or_else(|| told.iter().find(|it| may_explain(it, shown)));
+    near.copied().unwrap_or(shown)
+}
+
+/// Whether a microphone or camera was off, as people may want it.
+fn is_mute(found: &Found) -> bool {
+    matches!(
+        found.evidence,
+        Evidence::NotSent
+            | Evidence::SilentSource
+            | Evidence::SilentSound
+            | Evidence::NothingReceived { is_to_end: false }
+    )
 }
 
 /// Whether it counts over the whole call, but has the time of its worst part.
@@ -79,17 +187,9 @@ fn at(seconds: f64, zero_ms: Option<f64>) -> Option<String> {
     clock(zero_ms? + seconds * 1e3)
 }
 
-/// Whether it explains, and is not only what people notice of something else.
+/// Whether it explains what people notice.
 fn is_cause(found: &Found) -> bool {
-    !matches!(
-        found.rule(),
-        RuleName::Freeze
-            | RuleName::Concealment
-            | RuleName::Late
-            | RuleName::NotDecoded
-            | RuleName::Path
-            | RuleName::LateBegin
-    )
+    matches!(found.meaning, Meaning::NoCall | Meaning::Cause)
 }
 
 /// ` (45 s)`, ` (12 min)`. Empty if only an instant is known, as of a call that never began.
@@ -208,7 +308,6 @@ fn reason(found: &Found) -> String {
         Evidence::FarLoss { .. } => {
             "What the other side sent was damaged before it came here.".into()
         }
-        Evidence::ServerError(_) => "It did not answer, or its name was not found.".into(),
         Evidence::NotEncoded { .. } => {
             "The camera gave pictures, but the browser made no video of them.".into()
         }
@@ -266,9 +365,6 @@ fn advice(found: &Found) -> &'static str {
             "Please try without a VPN or on another network, and ask the other side whether it is \
              muted."
         }
-        Evidence::ServerError(_) => {
-            "Please tell us. If calls fail, try without a VPN or on another network."
-        }
         Evidence::NotEncoded { .. } => "Please restart the browser; if it comes back, tell us.",
         Evidence::Source(Source::Little { .. } | Source::Easy { .. }) => {
             "Please look whether the camera is on; if it is, load the page again."
@@ -294,9 +390,18 @@ fn advice(found: &Found) -> &'static str {
 mod tests {
     use super::*;
     use crate::found::{FullPath, ServerError, StreamId, Subject, Times};
+    use crate::measure::good_time::GoodTime;
 
     fn of(span: (f64, f64), evidence: Evidence) -> Found {
         Found::new(Subject::Connection("6-1".into()), span, evidence)
+    }
+
+    fn ticket(found: &[Found], duration_s: f64, zero_ms: Option<f64>) -> String {
+        let is_good = found.iter().all(|it| it.meaning == Meaning::Remark);
+        let outcome = if is_good { Outcome::Good } else { Outcome::Limited };
+        let good_time = GoodTime::default();
+        let judgement = Judgement { found: found.to_vec(), good_time, outcome };
+        of_judgement(&judgement, &Facts { duration_s, zero_ms, noticed_rtt_ms: None })
     }
 
     fn video(direction: StreamDirection) -> Subject {
@@ -380,14 +485,7 @@ mod tests {
 
     #[test]
     fn a_ticket_blames_nobody_beyond_the_evidence() {
-        let server = ServerError { url: String::new(), code: None, text: String::new() };
         for (evidence, what, reason, advice) in [
-            (
-                Evidence::ServerError(server),
-                "a server that helps to connect calls could not be used",
-                "It did not answer, or its name was not found.",
-                "Please tell us.",
-            ),
             (
                 Evidence::Delay { rtt_ms: Some(412.3), base_ms: None },
                 "the call was not at its best",
@@ -423,6 +521,27 @@ mod tests {
             assert!(text.starts_with(&format!("In this call (20 s), {what}")), "{text}");
             assert!(text.contains(reason) && text.contains(advice), "{text}");
         }
+    }
+
+    #[test]
+    fn what_did_no_harm_is_said_behind_that_nothing_did() {
+        let server = ServerError { url: String::new(), code: None, text: String::new() };
+        let text = ticket(&[of((0.0, 0.0), Evidence::ServerError(server))], 20.0, None);
+        assert!(text.starts_with("In this call (20 s), nothing was found that"), "{text}");
+        assert!(
+            text.ends_with("A server that helps to connect calls could not be used."),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_mute_does_not_explain_a_picture_that_stood_still() {
+        let frozen = Evidence::Freeze { worst: Times { count: 1, seconds: 2.0 }, all: None };
+        let found = [of((0.0, 50.0), Evidence::NotSent), of((20.0, 22.0), frozen)];
+        let text = ticket(&found, 50.0, None);
+        assert!(text.contains("stood still once") && !text.contains("switched off"), "{text}");
+        let text = ticket(&found[..1], 50.0, None);
+        assert!(text.contains("your sound did not reach anybody"), "{text}");
     }
 
     #[test]

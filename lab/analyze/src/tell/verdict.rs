@@ -1,13 +1,13 @@
 //! The verdict: what happened to the call, in a few sentences, causes before their effects.
 
 use crate::found::heard::{Heard, gaps, lasted, times};
-use crate::found::{Evidence, Found, RuleName, Source};
+use crate::found::{Evidence, Found, Meaning, RuleName, Source};
 use crate::judge::call::Call;
 use crate::judge::headroom;
+use crate::judge::judgement::{Judgement, Outcome};
 use crate::judge::network::NetworkEstimate;
 use crate::judge::quality;
 use crate::judge::rules::LOSS;
-use crate::measure::good_time::GoodTime;
 use crate::measure::samples::{Sample, losses};
 use crate::read::dump::{Dump, StreamDirection};
 use crate::read::format::Format;
@@ -22,21 +22,14 @@ const NEAR: f64 = 0.003;
 const AUDIBLE: f64 = 0.01;
 
 /// The verdict on a call.
-pub(crate) fn verdict(call: &Call<'_>, found: &[Found], good: &GoodTime) -> String {
-    let reader = Reader { call, dump: call.dump, network: call.network(), found, good };
+pub(crate) fn verdict(call: &Call<'_>, judgement: &Judgement) -> String {
+    let reader = Reader { call, dump: call.dump, network: call.network(), judgement };
     let mut sentences = Vec::new();
-    reader.refusals(&mut sentences, false);
-    reader.connections(&mut sentences);
-    // No connection fails for lack of a camera.
-    reader.refusals(&mut sentences, true);
-    reader.causes(&mut sentences);
-    reader.own_end(&mut sentences);
-    reader.far_end(&mut sentences);
-    reader.sound(&mut sentences);
-    reader.effects(&mut sentences);
-    reader.controller(&mut sentences);
-    if sentences.is_empty() {
-        sentences.push(reader.nothing());
+    match judgement.outcome {
+        Outcome::NoConnection | Outcome::Limited | Outcome::SwitchedOff => {
+            reader.harm(&mut sentences);
+        }
+        _ => sentences.push(reader.nothing()),
     }
     sentences.extend(reader.good_time());
     reader.remarks(&mut sentences);
@@ -48,59 +41,49 @@ pub(crate) struct Reader<'a> {
     pub call: &'a Call<'a>,
     pub dump: &'a Dump,
     pub network: &'a NetworkEstimate,
-    pub found: &'a [Found],
-    pub good: &'a GoodTime,
+    pub judgement: &'a Judgement,
 }
 
 impl Reader<'_> {
+    /// What made the call worse, and what was off: causes before their effects.
+    fn harm(&self, sentences: &mut Vec<String>) {
+        self.refusals(sentences, false);
+        self.connections(sentences);
+        // No connection fails for lack of a camera.
+        self.refusals(sentences, true);
+        self.causes(sentences);
+        self.own_end(sentences);
+        self.far_end(sentences);
+        self.sound(sentences);
+        self.effects(sentences);
+        self.controller(sentences);
+    }
+
     fn of_rule(&self, rule: RuleName) -> impl Iterator<Item = &Found> {
-        self.found.iter().filter(move |it| it.rule() == rule)
+        self.judgement.found.iter().filter(move |it| it.rule() == rule)
+    }
+
+    /// The findings of a rule that are more than a remark.
+    fn told(&self, rule: RuleName) -> impl Iterator<Item = &Found> {
+        self.of_rule(rule).filter(|it| it.meaning != Meaning::Remark)
     }
 
     /// The longest finding of a rule in a direction.
     fn longest_of(&self, rule: RuleName, direction: StreamDirection) -> Option<&Found> {
-        longest(self.found, rule, direction).map(|index| &self.found[index])
+        let found = &self.judgement.found;
+        longest(found, rule, direction).map(|index| &found[index])
     }
 
-    /// The longest finding of a rule.
+    /// The longest finding of a rule, if it is more than a remark.
     fn longest(&self, rule: RuleName) -> Option<&Found> {
-        self.of_rule(rule).max_by(|a, b| a.seconds().total_cmp(&b.seconds()))
+        self.told(rule).max_by(|a, b| a.seconds().total_cmp(&b.seconds()))
     }
 
-    /// The longest finding of a rule about a stream, unless others of its kind and direction have
-    /// what it lacks.
-    fn longest_alone(&self, rule: RuleName, has: fn(&Sample) -> bool) -> Option<&Found> {
-        let alone = self.of_rule(rule).filter(|found| !self.has_another(found, has));
-        alone.max_by(|a, b| a.seconds().total_cmp(&b.seconds()))
-    }
-
-    /// Whether another stream of the same kind and direction has this for half of the time.
-    fn has_another(&self, found: &Found, has: fn(&Sample) -> bool) -> bool {
-        let Some(own) = found.subject.stream() else { return false };
-        for stream in self.call.streams() {
-            let is_same = stream.direction == own.direction && stream.id.is_audio == own.is_audio;
-            if !is_same || stream.id == *own {
-                continue;
-            }
-            let within = |it: &&Sample| found.from_s < it.end_s && it.start_s < found.to_s;
-            let having = stream.samples.iter().filter(within).filter(|it| has(it));
-            let seconds: f64 = having.map(|it| it.end_s - it.start_s).sum();
-            if 2.0 * seconds >= found.seconds() {
-                return true;
-            }
-        }
-        false
-    }
-
-    /// What the browser refused. Candidates that it does not take are usual, but where nothing
-    /// comes of them.
+    /// What the browser refused.
     fn refusals(&self, sentences: &mut Vec<String>, of_devices: bool) {
-        let failed = self.found.iter().any(|it| it.rule().is_end());
-        for found in self.of_rule(RuleName::Refused) {
+        for found in self.told(RuleName::Refused) {
             let Evidence::Refused(refusal) = &found.evidence else { continue };
-            if refusal.is_of_device() != of_devices
-                || refusal.method == "addIceCandidate" && !failed
-            {
+            if refusal.is_of_device() != of_devices {
                 continue;
             }
             // It begins with the name of a method.
@@ -127,9 +110,7 @@ impl Reader<'_> {
         if let Some(found) = self.of_rule(RuleName::NoTurnServer).next() {
             sentences.push(format!("{}.", uppercased(&found.says())));
         }
-        if self.found.iter().any(|it| it.rule().is_end()) {
-            self.server_errors(sentences, |_| true);
-        }
+        self.server_errors(sentences, self.told(RuleName::ServerError));
         let interrupted: Vec<&Found> = self.of_rule(RuleName::Interruption).collect();
         if !interrupted.is_empty() {
             let all: f64 = interrupted.iter().map(|it| it.seconds()).sum();
@@ -143,15 +124,12 @@ impl Reader<'_> {
                 ),
             });
         }
-        match self.of_rule(RuleName::Restart).count() {
-            0 => {}
-            count => sentences.push(format!("ICE was restarted {}.", times(count as u64))),
-        }
         // A single stream of a capture is in a sentence of its own.
-        let stalls = self.found.iter().filter(|it| matches!(it.evidence, Evidence::Stall { .. }));
-        let longest = stalls.clone().max_by(|a, b| a.seconds().total_cmp(&b.seconds()));
+        let mut stalls: Vec<&Found> = self.of_rule(RuleName::Stall).collect();
+        stalls.retain(|it| matches!(it.evidence, Evidence::Stall { .. }));
+        let longest = stalls.iter().max_by(|a, b| a.seconds().total_cmp(&b.seconds()));
         if let Some(stall) = longest {
-            let count = stalls.count();
+            let count = stalls.len();
             let more =
                 if count > 1 { format!(", the longest of {count} times") } else { String::new() };
             sentences.push(format!(
@@ -161,9 +139,12 @@ impl Reader<'_> {
         }
     }
 
-    fn server_errors(&self, sentences: &mut Vec<String>, which: fn(&Found) -> bool) {
+    fn server_errors<'b>(
+        &self,
+        sentences: &mut Vec<String>,
+        errors: impl Iterator<Item = &'b Found>,
+    ) {
         const NAMED: usize = 3;
-        let errors = self.of_rule(RuleName::ServerError).filter(|found| which(found));
         for found in errors.take(NAMED) {
             // It begins with an address.
             sentences.push(format!("{}.", found.says()));
@@ -193,7 +174,7 @@ impl Reader<'_> {
         add_joined(sentences, &said);
         sentences.extend(self.air_time());
         if self.of_rule(RuleName::Delay).next().is_some() {
-            let base = self.base_rtt_ms().unwrap_or_default();
+            let base = self.call.base_rtt_ms().unwrap_or_default();
             sentences.push(format!("The path is long: round trips take {base:.0} ms or more."));
         }
         if let Some(found) = self.longest(RuleName::Bandwidth) {
@@ -250,7 +231,7 @@ impl Reader<'_> {
                  second were left."
             ));
         }
-        if let Some(found) = self.longest_alone(RuleName::NotEncoded, has_frames) {
+        if let Some(found) = self.longest(RuleName::NotEncoded) {
             sentences.push(format!(
                 "The encoder made no frame {}, although the camera gave frames.",
                 self.when(found)
@@ -262,6 +243,9 @@ impl Reader<'_> {
                 _ => "gave little video to send",
             };
             sentences.push(format!("The application {what} {}.", found.span()));
+        }
+        if let Some(found) = self.longest(RuleName::Hole) {
+            sentences.push(format!("{}, {}.", uppercased(&found.says()), found.span()));
         }
     }
 
@@ -347,10 +331,9 @@ impl Reader<'_> {
 
     fn nothing_received(&self, sentences: &mut Vec<String>) {
         for (is_audio, what) in [(false, "video"), (true, "audio")] {
-            let own = self.of_rule(RuleName::NothingReceived).filter(|found| {
-                found.subject.stream().is_some_and(|it| it.is_audio == is_audio)
-                    && !self.has_another(found, has_packets)
-            });
+            let own = self.told(RuleName::NothingReceived);
+            let own =
+                own.filter(|it| it.subject.stream().is_some_and(|it| it.is_audio == is_audio));
             let Some(found) = own.max_by(|a, b| a.seconds().total_cmp(&b.seconds())) else {
                 continue;
             };
@@ -369,15 +352,15 @@ impl Reader<'_> {
 
     /// What was not heard.
     fn sound(&self, sentences: &mut Vec<String>) {
-        if let Some(found) = self.longest_alone(RuleName::NotSent, has_packets) {
+        if let Some(found) = self.longest(RuleName::NotSent) {
             let when = self.when(found);
             sentences.push(format!("No sound was sent {when}: the application stopped it."));
         }
-        if let Some(found) = self.longest_alone(RuleName::SilentSource, has_sound) {
+        if let Some(found) = self.longest(RuleName::SilentSource) {
             let when = self.when(found);
             sentences.push(format!("This end's microphone was silent {when}: it is muted."));
         }
-        if let Some(found) = self.longest_alone(RuleName::SilentSound, has_sound) {
+        if let Some(found) = self.longest(RuleName::SilentSound) {
             sentences.push(format!(
                 "The far end's sound was silent {}: it is muted, or its microphone gives nothing.",
                 self.when(found)
@@ -386,7 +369,7 @@ impl Reader<'_> {
     }
 
     fn effects(&self, sentences: &mut Vec<String>) {
-        if let Some(found) = self.longest_alone(RuleName::NotDecoded, has_frames)
+        if let Some(found) = self.longest(RuleName::NotDecoded)
             && let Evidence::NotDecoded { key_frame_requests, is_ever } = found.evidence
         {
             let when = if is_ever { String::new() } else { format!(" {}", found.span()) };
@@ -416,19 +399,29 @@ impl Reader<'_> {
             sentences.push(text + ".");
         }
         self.late(sentences);
+        self.concealment(sentences);
+    }
+
+    /// Gaps of the sound: of all streams that have them, or, where these are few over the whole
+    /// call, the worst time of one.
+    fn concealment(&self, sentences: &mut Vec<String>) {
+        let Some(worst) = self.longest(RuleName::Concealment) else { return };
         let mut all = Heard::default();
         for stream in self.dump.connections.iter().flat_map(|it| &it.streams) {
             if let Some(heard) = quality::heard(stream) {
                 all.add(&heard);
             }
         }
-        if let Some(ratio) = all.concealed_ratio().filter(|ratio| *ratio >= AUDIBLE) {
-            sentences.push(format!(
-                "Audio had {}: {:.1} % of it was concealed.",
-                gaps(all.gaps),
-                ratio * 100.0
-            ));
-        }
+        let is_worth_saying = all.concealed_ratio().is_some_and(|ratio| ratio >= AUDIBLE);
+        let (heard, when) = match &worst.evidence {
+            Evidence::Concealment(own) if !is_worth_saying => (own, format!(" {}", worst.span())),
+            _ => (&all, String::new()),
+        };
+        sentences.push(format!(
+            "Audio had {}{when}: {} of it was concealed.",
+            gaps(heard.gaps),
+            percent(heard.concealed_ratio())
+        ));
     }
 
     fn late(&self, sentences: &mut Vec<String>) {
@@ -493,7 +486,8 @@ impl Reader<'_> {
         if self.dump.is_part {
             sentences.push("The file is cut, so streams of the call may be missing here.".into());
         }
-        if let Some(found) = self.longest(RuleName::Path)
+        let paths = self.of_rule(RuleName::Path);
+        if let Some(found) = paths.max_by(|a, b| a.seconds().total_cmp(&b.seconds()))
             && let Evidence::Path(path) = &found.evidence
             && let Some(how) = path.how()
         {
@@ -508,25 +502,26 @@ impl Reader<'_> {
             let says = uppercased(&found.says());
             sentences.push(format!("{says}, at {:.0} s{more}.", found.from_s));
         }
-        if !self.found.iter().any(|it| it.rule().is_end()) {
-            self.server_errors(sentences, |found| {
-                matches!(&found.evidence, Evidence::ServerError(error) if error.is_name_unknown())
-            });
+        match self.of_rule(RuleName::Restart).count() {
+            0 => {}
+            count => sentences.push(format!("ICE was restarted {}.", times(count as u64))),
         }
-        for rule in [RuleName::LateBegin, RuleName::Hole] {
-            if let Some(found) = self.longest(rule) {
-                let when = if rule == RuleName::Hole {
-                    format!(", {}", found.span())
-                } else {
-                    String::new()
-                };
-                sentences.push(format!("{}{when}.", uppercased(&found.says())));
-            }
+        self.server_errors(
+            sentences,
+            self.remarks_of(RuleName::ServerError).filter(is_name_unknown),
+        );
+        if let Some(found) = self.remarks_of(RuleName::LateBegin).next() {
+            sentences.push(format!("{}.", uppercased(&found.says())));
+        }
+        let holes = self.remarks_of(RuleName::Hole);
+        if let Some(found) = holes.max_by(|a, b| a.seconds().total_cmp(&b.seconds())) {
+            sentences.push(format!("{}, {}.", uppercased(&found.says()), found.span()));
         }
     }
 
-    pub(crate) fn base_rtt_ms(&self) -> Option<f64> {
-        self.call.streams().filter_map(|it| it.base_rtt_ms).max_by(f64::total_cmp)
+    /// The findings of a rule that are no more than a remark.
+    fn remarks_of(&self, rule: RuleName) -> impl Iterator<Item = &Found> {
+        self.of_rule(rule).filter(|it| it.meaning == Meaning::Remark)
     }
 
     fn lasts_to_the_end(&self, found: &Found) -> bool {
@@ -543,16 +538,9 @@ impl Reader<'_> {
     }
 }
 
-fn has_packets(sample: &Sample) -> bool {
-    sample.packets > 0
-}
-
-fn has_frames(sample: &Sample) -> bool {
-    sample.frame_rate.is_some_and(|rate| rate > 0.0)
-}
-
-fn has_sound(sample: &Sample) -> bool {
-    sample.packets > 0 && sample.sound.is_some_and(|level| level > 1e-5)
+/// Whether an error says that a server's name is unknown: then no call can use it.
+fn is_name_unknown(found: &&Found) -> bool {
+    matches!(&found.evidence, Evidence::ServerError(error) if error.is_name_unknown())
 }
 
 fn lost(found: &Found) -> Option<f64> {

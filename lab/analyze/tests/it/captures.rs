@@ -197,8 +197,15 @@ fn report(kind: u8, sender: u32, words: &[u32]) -> Vec<u8> {
 /// A voice of 30 s each way with reports each 5 s: 20 % of what is sent are lost, and the round
 /// trip takes 25 ms. The sender pauses for 4 s of 12.
 fn reported_voice(pauses: bool) -> Vec<Frame> {
-    let (near, far) = ("10.0.0.5:40000", FAR);
-    let (near_rtcp, far_rtcp) = ("10.0.0.5:40001", "198.51.100.9:50001");
+    voice_between(["10.0.0.5:40000", "10.0.0.5:40001"], [FAR, "198.51.100.9:50001"], pauses)
+}
+
+/// The same between these sockets, of RTP and of RTCP.
+fn voice_between(
+    [near, near_rtcp]: [&str; 2],
+    [far, far_rtcp]: [&str; 2],
+    pauses: bool,
+) -> Vec<Frame> {
     let mut frames = voice(far, near, 81, 30);
     let (mut number, mut lost) = (0_u32, 0_u32);
     for index in 0..1_500_u32 {
@@ -237,6 +244,37 @@ fn reports_each_5_s_fill_the_time_between_them() {
     // Each half second has 25 packets.
     assert!(known.len() > 40, "{known:?}");
     assert!(known.iter().all(|lost| (4..=6).contains(lost)), "{known:?}");
+}
+
+#[test]
+fn the_share_that_is_reported_is_of_all_numbers_and_not_of_what_was_captured() {
+    let mut frames = reported_voice(false);
+    // Every tenth packet was lost before the place of the capture.
+    let mut sent = 0;
+    frames.retain(|(_, packet)| {
+        let is_sent = packet[12] == 10 && packet.len() > 100;
+        sent += u32::from(is_sent);
+        !is_sent || sent % 10 != 3
+    });
+    let verdict = answer(&analyzed(pcap(101, &frames), None).unwrap()).verdict;
+    let share = verdict.split("Uplink lost ").nth(1).and_then(|it| it.split(' ').next());
+    let share: f64 = share.unwrap_or_default().parse().unwrap_or_default();
+    assert!((share - 20.0).abs() < 0.3, "{verdict}");
+}
+
+#[test]
+fn reports_on_ports_of_their_own_tell_the_end_on_one_machine() {
+    let near = ["127.0.0.1:5000", "127.0.0.1:5001"];
+    let far = ["127.0.0.1:6000", "127.0.0.1:6001"];
+    for (near, far) in [(near, far), (far, near)] {
+        let words = format!("this end is {}, the other one {}", near[0], far[0]);
+        // An address that both have names neither of them.
+        for local in [None, Some("127.0.0.1")] {
+            let dump = analyzed(pcap(101, &voice_between(near, far, false)), local).unwrap();
+            assert!(details(&dump).contains(&words), "{words}: {}", details(&dump));
+            assert!(answer(&dump).verdict.starts_with("Uplink lost 20.0 %"), "{words}");
+        }
+    }
 }
 
 #[test]

@@ -320,6 +320,27 @@ fn recordings_of_servers_are_read() {
 }
 
 #[test]
+fn recordings_without_a_packet_are_named_for_what_they_are() {
+    let janus = b"MJR00002\0\x11{\"t\":\"v\",\"c\":\"8\"}";
+    let dumped = [&b"#!rtpplay1.0 192.0.2.7/50000\n"[..], &[0; 16]].concat();
+    for whole in [&janus[..], &dumped] {
+        let error = analyzed(whole.to_vec(), None).unwrap_err().to_string();
+        assert!(error.ends_with("the recording has a heading and no packets"), "{error}");
+        let begun = [whole, b"MEE"].concat();
+        let error = analyzed(begun, None).unwrap_err().to_string();
+        assert!(error.contains("the recording has no whole packet"), "{error}");
+        for end in 9..whole.len() {
+            let error = analyzed(whole[..end].to_vec(), None).unwrap_err().to_string();
+            assert!(error.contains("the recording has"), "{end}: {error}");
+        }
+    }
+    for old in ["MJR00001\0\x02{}", "MEETECHO\0\x05audio"] {
+        let error = analyzed(old.into(), None).unwrap_err().to_string();
+        assert!(error.contains("a recording of Janus of an older format"), "{error}");
+    }
+}
+
+#[test]
 fn media_in_tcp_is_read_whatever_frames_it() {
     let frames: [(&str, Framing); 3] = [
         ("length", |rtp| [&(rtp.len() as u16).to_be_bytes()[..], rtp].concat()),

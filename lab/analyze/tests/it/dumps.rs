@@ -432,7 +432,7 @@ fn a_capture_of_ipv6_says_the_same() {
 #[test]
 fn a_capture_without_rtp_says_what_it_has() {
     let capture = pcap();
-    assert!(error_of(&capture[..24]).contains("no RTP: the capture has no packets"));
+    assert!(error_of(&capture[..24]).contains("no RTP: the capture has a heading and no packets"));
     let mut other_link = capture.clone();
     other_link[20] = 195;
     assert!(error_of(&other_link).contains("link type 195 (IEEE 802.15.4)"));

@@ -3,6 +3,7 @@
 mod answers;
 mod by_reports;
 mod captures;
+mod consistent;
 mod doors;
 mod dump_doors;
 mod dump_siblings;

@@ -134,6 +134,55 @@ fn a_stall_is_found_whatever_its_length_and_medium() {
     }
 }
 
+// --- The clock of the capture ---
+
+#[test]
+fn a_clock_that_is_set_is_no_stall_and_moves_no_packet() {
+    for by_s in [0.6, 3.0, 20.0, 86_400.0, 1.7e9, -0.6, -3.0, -20.0, -4_000.0] {
+        let mut frames = call();
+        frames.extend(voice(NEAR, FAR, 0x4444, 20));
+        let mut frames = sorted(frames);
+        for (index, (time, _)) in frames.iter_mut().enumerate() {
+            *time += if index >= 1_000 { 5e6 + 1e3 * by_s } else { 5e6 };
+        }
+        let dump = read(&frames);
+        let counted = counts(&dump);
+        assert_eq!(counted, [(SENT, 600, 0, 0), (SENT, 1_000, 0, 0), (RECEIVED, 546, 54, 0)]);
+        let answer = answer(&dump);
+        let told = format!("{by_s} s: {} {}", answer.verdict, answer.details.join("; "));
+        assert!(!answer.verdict.contains("stood still"), "{told}");
+        let way = if by_s > 0.0 { "forward" } else { "back" };
+        let words = format!("was set {way} by {:.1} s at 9.", by_s.abs());
+        assert!(told.contains(&words), "{words}: {told}");
+        assert!((19.0..21.0).contains(&answer.network.duration_s), "{told}");
+    }
+}
+
+#[test]
+fn a_clock_that_is_set_twice_is_corrected_twice() {
+    let mut frames = sorted([voice(INSIDE, FAR, 1, 60), voice(FAR, INSIDE, 2, 60)].concat());
+    for (index, (time, _)) in frames.iter_mut().enumerate() {
+        *time += if index >= 2_000 { 5e3 } else { 0.0 };
+        *time -= if index >= 4_000 { 2e3 } else { 0.0 };
+    }
+    let answer = answer(&read(&frames));
+    let lines = answer.details.join("; ");
+    assert!(answer.verdict.starts_with("Nothing limited this call in 60 s"), "{}", answer.verdict);
+    assert!(lines.contains("forward by 5.0 s at 20.0 s"), "{lines}");
+    assert!(lines.contains("back by 2.0 s at 40.0 s"), "{lines}");
+}
+
+#[test]
+fn a_path_that_stands_still_in_both_directions_is_no_step_of_the_clock() {
+    let mut frames = sorted([voice(INSIDE, FAR, 1, 30), voice(FAR, INSIDE, 2, 30)].concat());
+    for (time, _) in &mut frames {
+        *time = if (10e3..13e3).contains(time) { 13e3 } else { *time };
+    }
+    let answer = answer(&read(&frames));
+    assert!(answer.verdict.contains("stood still for 3.0 s"), "{}", answer.verdict);
+    assert!(!answer.details.join("; ").contains("clock"), "{:?}", answer.details);
+}
+
 // --- Ends and calls ---
 
 /// Each packet behind a cooked header with this type.

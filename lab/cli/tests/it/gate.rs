@@ -92,6 +92,23 @@ fn a_metric_that_the_flow_cannot_have_is_an_error_at_reading() {
 }
 
 #[test]
+fn good_time_needs_pictures_that_have_a_model() {
+    let flow = "[[flow]]\nrepair = { nack = true }\nquality = true";
+    let expectation = "metric = \"good_ratio\"\nabove = 0.1";
+    let file = File::new(flow);
+    file.expects(expectation);
+    let (code, text) = file.check(&[]);
+    assert_eq!(code, Some(2));
+    assert!(text.contains("good_ratio of media-1, whose pictures have no model"), "{text}");
+    let encoder = "source = { kind = \"encoder\" }\n[call.video]\ncontent = \"film\"";
+    let file = File::new(&format!("{flow}\n{encoder}"));
+    file.expects(expectation);
+    let (code, text) = file.check(&["--list"]);
+    assert!(code.is_some_and(|code| code < 2), "{text}");
+    assert!(!text.contains(" - "), "{text}");
+}
+
+#[test]
 fn a_failed_expectation_names_the_flow_that_failed() {
     let file =
         File::new("[[flow]]\n[[flow]]\nmax_bitrate = \"200kbps\"\nstart_bitrate = \"200kbps\"");

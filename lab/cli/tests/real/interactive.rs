@@ -151,7 +151,7 @@ fn what_is_typed_changes_the_network_of_a_call_and_stands_in_its_record() {
     ] {
         assert!(typist.screen.contains(answer), "{answer}: {}", typist.screen);
     }
-    assert!(statuses(&typist.screen).any(|status| status.contains("% lost | round trip ")));
+    assert!(statuses(&typist.screen).any(|status| status.contains(" ms | round trip ")));
     // To the end of the scenario.
     assert!(!typist.shows(|_| false));
     assert_eq!(typist.program.wait().unwrap().code(), Some(0), "{}", typist.screen);

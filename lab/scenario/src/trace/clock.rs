@@ -11,7 +11,7 @@ const NANOS_PER_DAY: i64 = 86_400 * NANOS_PER_SECOND;
 
 /// Formats of dates that are read without being named. Dates with the day or the month first are
 /// not: `01/02/2021` is either.
-const FORMATS: [&str; 18] = [
+const FORMATS: [&str; 27] = [
     // date(1) with and without AM or PM, asctime, and RFC 2822. Those with PM come first, because
     // any word counts as a zone.
     "%a %b %e %I:%M:%S%.f %p %Z %Y",
@@ -29,9 +29,20 @@ const FORMATS: [&str; 18] = [
     "[%d/%b/%Y:%H:%M:%S %z]",
     "%d/%b/%Y:%H:%M:%S %z",
     "%b %e %H:%M:%S%.f",
+    // With the month in words first, whole or short.
+    "%B %e, %Y %I:%M:%S%.f %p",
+    "%B %e, %Y %H:%M:%S%.f",
+    "%A, %B %e, %Y %I:%M:%S%.f %p",
     // The short form of ISO 8601, and that of names of files.
     "%Y%m%dT%H%M%S%.f",
+    "%Y%m%dT%H%M%S%.fZ",
     "%Y%m%d_%H%M%S%.f",
+    "%Y%m%d-%H%M%S%.f",
+    "%Y%m%d %H%M%S%.f",
+    // With the year first, but AM or PM, or no seconds.
+    "%Y-%m-%d %I:%M:%S%.f %p",
+    "%Y/%m/%d %I:%M:%S%.f %p",
+    "%Y-%m-%d %H:%M",
     "%I:%M:%S%.f %p",
     "%H:%M:%S%.f",
 ];
@@ -262,10 +273,19 @@ mod tests {
             "Fri 21 Jun 2024 12:11:12 UTC",
             "Fri Jun 21 12:11:12.000 2024",
             "Fri, 21 Jun 2024 12:11:12 GMT",
+            "Jun 21, 2024 12:11:12 PM",
+            "June 21, 2024 12:11:12",
+            "Friday, June 21, 2024 12:11:12 PM",
+            "20240621T121112Z",
+            "20240621-121112",
+            "20240621 121112",
+            "2024-06-21 12:11:12 PM",
+            "2024/06/21 12:11:12 PM",
         ] {
             assert_eq!(read(text), Some(NOON), "{text}");
         }
         assert_eq!(read("1970-01-02 00:00:00.25"), Some(86_400_250_000_000));
+        assert_eq!(read("2024-06-21 12:11"), Some(NOON - 12 * NANOS_PER_SECOND));
         assert_eq!(ms.read("2024-06-21 12:11:12"), None);
     }
 
@@ -277,7 +297,7 @@ mod tests {
         };
         assert_eq!(of("06/21/2024, 12:11:12 PM", "%m/%d/%Y, %I:%M:%S %p"), Some(NOON));
         assert_eq!(of("21.06.2024 12:11:12", "%d.%m.%Y %H:%M:%S"), Some(NOON));
-        assert_eq!(of("20240621-121112", "%Y%m%d-%H%M%S"), Some(NOON));
+        assert_eq!(of("20240621/121112", "%Y%m%d/%H%M%S"), Some(NOON));
         assert_eq!(of("1718971872", "%s"), Some(NOON));
         assert_eq!(
             of("01/16/2021, 4:04 PM", "%m/%d/%Y, %I:%M %p"),
@@ -314,8 +334,6 @@ mod tests {
             "2023-02-29 00:00:00",
             "2024-06-21",
             "2024-06-21 24:00:00",
-            "2024-06-21 12:11",
-            "2024-06-21 12:11:12 PM",
             "2024-06-21 12:11:12+99",
             "20-24-06 12:11:12",
             "01/02/2021 12:11:12",

@@ -13,9 +13,9 @@ use super::{Options, Result, TraceError, Want, lines, quoted};
 
 pub(super) fn read(text: &str, options: &Options) -> Result<Samples> {
     let names = names(text, options);
-    let [time_name, value_name] = match &names {
-        Some([time, value]) => [time.as_str(), value.as_str()],
-        None => ["", ""],
+    let [time_name, value_name] = match names.as_slice() {
+        [time, value] => [time.as_str(), value.as_str()],
+        _ => ["", ""],
     };
     if is_duration(time_name) {
         let message = "the first column says how long rows last; write duration = 1, column = 2, \
@@ -54,8 +54,8 @@ pub(super) fn read(text: &str, options: &Options) -> Result<Samples> {
     Ok(samples)
 }
 
-/// The names of two columns in the comment above the first row, if there are two.
-fn names(text: &str, options: &Options) -> Option<[String; 2]> {
+/// The names of columns in the comment above the first row.
+pub(super) fn names(text: &str, options: &Options) -> Vec<String> {
     let mut comment = "";
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
         match line.strip_prefix('#') {
@@ -80,7 +80,7 @@ fn names(text: &str, options: &Options) -> Option<[String; 2]> {
             }
         }
     }
-    names.try_into().ok()
+    names
 }
 
 /// What to write if the numbers of a line seem to have decimal commas.

@@ -6,7 +6,7 @@ use super::clock::Clock;
 use super::series::Samples;
 use super::table::{MAX_COLUMNS, Table};
 use super::unit::{number, with_point};
-use super::{Column, Content, Options, Result, TraceError, lines};
+use super::{Column, Content, Options, Result, TraceError, columns, lines};
 
 pub(super) fn read(text: &str, options: &Options) -> Result<(Samples, Content)> {
     let mut lines = lines(text);
@@ -16,12 +16,15 @@ pub(super) fn read(text: &str, options: &Options) -> Result<(Samples, Content)> 
     let separator = separator(first, options);
     let cells = cells_of(line, first, separator, options)?;
     let columns = cells.len();
-    // Only a table whose columns are numbered may have no header.
-    let is_value =
-        |cell: &Cow<'_, str>| number(cell).is_some() || Clock::default().read(cell).is_some();
-    let is_headless =
-        matches!(options.column, Some(Column::Number(_))) && cells.iter().any(is_value);
-    let mut table = if is_headless {
+    // Only a table whose columns are numbered, or named in a comment, may have no header.
+    let values = cells.iter().filter(|cell| is_value(cell)).count();
+    let names = columns::names(text, options);
+    let is_numbered = matches!(options.column, Some(Column::Number(_))) && values > 0;
+    let mut table = if values == columns && names.len() == columns {
+        let mut table = Table::new(&names, line, options)?;
+        table.row(line, &cells)?;
+        table
+    } else if is_numbered {
         let numbers: Vec<String> = (1..=columns).map(|number| number.to_string()).collect();
         let mut table = Table::new(&numbers, line, options)?;
         table.row(line, &cells)?;
@@ -40,6 +43,11 @@ pub(super) fn read(text: &str, options: &Options) -> Result<(Samples, Content)> 
         table.row(line, &cells)?;
     }
     table.finish()
+}
+
+/// Whether a cell is a number or a time, and no name.
+fn is_value(cell: &str) -> bool {
+    number(cell).is_some() || Clock::default().read(cell).is_some()
 }
 
 /// What separates the cells of the first line; `None` for white space. What is in quotes separates
@@ -77,10 +85,11 @@ fn cells(line: usize, content: &str, separator: Option<char>) -> Result<Vec<Cow<
     let mut cells = Vec::new();
     let mut rest = content;
     loop {
-        let (cell, after) = match rest.trim_start().strip_prefix('"') {
+        // A tab may be the separator.
+        let (cell, after) = match rest.trim_start_matches(' ').strip_prefix('"') {
             Some(quoted) => {
                 let (cell, after) = unquoted(quoted).ok_or_else(|| no_end(line))?;
-                (Cow::Owned(cell), after.trim_start())
+                (Cow::Owned(cell), after.trim_start_matches(' '))
             }
             None => {
                 let (cell, _) = rest.split_once(separator).unwrap_or((rest, ""));

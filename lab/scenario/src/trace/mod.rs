@@ -529,6 +529,7 @@ fn recognised(text: &str, options: &Options) -> Result<Format> {
         2 if is_numbers => Ok(Format::Columns),
         6 if is_numbers && !line.contains([',', ';']) => Ok(Format::Ghent),
         2.. if !is_numbers => Ok(Format::Csv),
+        3.. if columns::names(text, options).len() == fields.len() => Ok(Format::Csv),
         // With decimal commas, those of a header separate.
         1 if !is_numbers && line.contains(',') => Ok(Format::Csv),
         count => {

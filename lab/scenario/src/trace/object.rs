@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::de::{
+    DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor,
+};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -111,7 +113,8 @@ impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Within<'_, S> {
     fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<S::Value, D::Error> {
         match self.path {
             [] => self.last.deserialize(reader),
-            _ => reader.deserialize_map(self),
+            // A number may also be a key.
+            _ => reader.deserialize_any(self),
         }
     }
 }
@@ -121,6 +124,22 @@ impl<'de, S: DeserializeSeed<'de>> Visitor<'de> for Within<'_, S> {
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "an object with {}", quoted(&self.path[0]))
+    }
+
+    /// Goes to the element of a list that the key counts from 0.
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<S::Value, A::Error> {
+        let (key, rest) = self.path.split_first().expect("only a path with keys is visited");
+        let Ok(place) = key.parse::<usize>() else {
+            return Err(A::Error::invalid_type(Unexpected::Seq, &self));
+        };
+        for _ in 0..place {
+            if list.next_element::<IgnoredAny>()?.is_none() {
+                return Err(missing(key));
+            }
+        }
+        let found = list.next_element_seed(Within { path: rest, last: self.last })?;
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        found.ok_or_else(|| missing(key))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<S::Value, A::Error> {
@@ -135,12 +154,11 @@ impl<'de, S: DeserializeSeed<'de>> Visitor<'de> for Within<'_, S> {
                 }
             }
         }
-        found.ok_or_else(|| {
-            let message = format!(
-                "there is no {} in it; write list, such as list = \"data.rows\"",
-                quoted(key)
-            );
-            A::Error::custom(message)
-        })
+        found.ok_or_else(|| missing(key))
     }
+}
+
+fn missing<E: serde::de::Error>(key: &str) -> E {
+    let hint = "write list, such as list = \"data.rows\"";
+    E::custom(format!("there is no {} in it; {hint}", quoted(key)))
 }

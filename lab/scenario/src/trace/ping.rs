@@ -61,21 +61,24 @@ fn echo(line: &str) -> Option<Echo<'_>> {
 }
 
 /// Reads `12` of `Antwort von 192.0.2.1: Bytes=32 Zeit=12ms TTL=57`, whose words are those of the
-/// user's language. What cannot be measured is `<1ms`; some languages put a blank before `ms`.
+/// user's language, its unit too. The time stands last before the TTL; of IPv6, which has none, at
+/// the end. What cannot be measured is `<1ms`.
 fn echo_of_windows(line: &str) -> Option<f64> {
-    if !line.contains("TTL=") {
-        return None;
-    }
-    let words: Vec<&str> = line.split_whitespace().collect();
-    for (at, word) in words.iter().enumerate() {
-        let Some((_, text)) = word.split_once(['=', '<']) else { continue };
-        match text.strip_suffix("ms") {
-            Some(digits) => return number(digits),
-            None if words.get(at + 1) == Some(&"ms") => return number(text),
-            None => {}
-        }
-    }
-    None
+    let before = match line.split_once("TTL=") {
+        Some((before, _)) => before,
+        None if has_ipv6(line) => line,
+        None => return None,
+    };
+    let (_, text) = before.rsplit_once(['=', '<'])?;
+    let end = text.find(|c: char| !c.is_ascii_digit())?;
+    let unit = text[end..].trim();
+    let is_unit = !unit.is_empty() && unit.chars().all(|c| c.is_alphabetic() || c == '.');
+    number(&text[..end]).filter(|_| is_unit)
+}
+
+/// Whether a line has an address of IPv6.
+fn has_ipv6(line: &str) -> bool {
+    line.split_whitespace().any(|word| word.matches(':').count() > 2)
 }
 
 /// Reads `7], 64 bytes, 12.3 ms (12.1 avg, 0% loss)`.
@@ -103,11 +106,6 @@ fn value<'t>(line: &'t str, names: &[&str]) -> Option<&'t str> {
     words.find_map(|word| names.iter().find_map(|name| word.strip_prefix(*name)))
 }
 
-/// Whether a line says of an echo without a number that no answer came.
-fn is_unanswered(line: &str) -> bool {
-    line == "Request timed out." || line.ends_with("Destination host unreachable.")
-}
-
 /// The time between two echoes by the last lines: `20 packets transmitted, ..., time 19027ms`.
 fn interval(text: &str) -> Option<TimeDelta> {
     let (_, last) = lines(text).find(|(_, line)| line.contains(" packets transmitted, "))?;
@@ -130,11 +128,18 @@ pub(super) fn read(text: &str, options: &Options) -> Result<Samples> {
     let step = step.unwrap_or(USUAL);
     let mut samples = Samples::strict();
     let (mut sent, mut newest, mut end, mut host) = (0, None, None, None);
-    for (line, content) in lines(text) {
+    let mut first = None;
+    // Windows numbers nothing: up to the next blank line, each line is an echo, or says in the
+    // user's language that no answer came.
+    let mut counts_lines = false;
+    for (index, content) in text.lines().map(str::trim).enumerate() {
+        let line = index + 1;
         let Some(echo) = echo(content) else {
-            sent += u64::from(is_unanswered(content));
+            counts_lines &= !content.is_empty();
+            sent += u64::from(counts_lines && !content.starts_with('#'));
             continue;
         };
+        counts_lines = echo.sequence.is_none();
         if echo.host.is_some_and(|of| *host.get_or_insert(of) != of) {
             return Err(TraceError::at(line, "several hosts answer; keep the lines of one"));
         }
@@ -154,7 +159,10 @@ pub(super) fn read(text: &str, options: &Options) -> Result<Samples> {
             continue;
         }
         newest = Some(at);
-        end = at.checked_add(step.as_nanos());
+        // The last one lasts as long as it takes from one to the next.
+        let (first_at, first_sent) = *first.get_or_insert((at, sent));
+        let steps = i64::try_from(sent - first_sent).ok().filter(|steps| *steps > 0);
+        end = at.checked_add(steps.map_or(step.as_nanos(), |steps| (at - first_at) / steps));
         samples.push(line, at, unit.value(line, echo.round_trip_ms)?)?;
     }
     if let Some(end) = end {
@@ -206,19 +214,32 @@ mod tests {
         let text = "[1717000000.020] 64 bytes from a: icmp_seq=65535 ttl=57 time=20 ms\n\
             [1717000000.540] 64 bytes from a: icmp_seq=0 ttl=57 time=40 ms\n";
         assert_eq!(steps(text), [(0.0, 10.0), (0.5, 20.0)]);
+        let series = read(text, &Options::new(Want::Delay)).unwrap();
+        let series = series.series(super::super::series::Part::default()).unwrap();
+        assert_eq!(series.length().as_millis(), 1_000);
         let plain = text.replace("[1717000000.020] ", "").replace("[1717000000.540] ", "");
         assert_eq!(steps(&plain), [(0.0, 10.0), (1.0, 20.0)]);
     }
 
     #[test]
     fn windows_is_read_in_any_language() {
-        for (word, blank) in [("Zeit", ""), ("temps", " "), ("tiempo", ""), ("время", "")] {
-            let text = format!(
-                "x 192.0.2.1: Bytes=32 {word}=20{blank}ms TTL=57\n\
-                 x 192.0.2.1: Bytes=32 {word}<1{blank}ms TTL=57\n"
-            );
-            assert!(is_ping(&text));
-            assert_eq!(steps(&text), [(0.0, 10.0), (1.0, 0.5)], "{text}");
+        let words = [
+            ("Zeit", "ms", "Zeitüberschreitung der Anforderung."),
+            ("temps", " ms", "Délai d’attente de la demande dépassé."),
+            ("tiempo", "ms", "Tiempo de espera agotado para esta solicitud."),
+            ("время", "мс", "Превышен интервал ожидания для запроса."),
+            ("idő", " ezredmp.", "A kérésre nem érkezett válasz a határidőn belül."),
+            ("時間 ", "ms", "要求がタイムアウトしました。"),
+        ];
+        for (word, unit, lost) in words {
+            for (size, end) in [("Bytes=32 ", " TTL=57"), ("", "")] {
+                let text = format!(
+                    "x 2001:db8::1: {size}{word}=20{unit}{end}\r\n{lost}\r\n\
+                     x 2001:db8::1: {size}{word}<1{unit}{end}\r\n\r\nx = 2, y = 1 (50%),\r\n"
+                );
+                assert!(is_ping(&text));
+                assert_eq!(steps(&text), [(0.0, 10.0), (2.0, 0.5)], "{text}");
+            }
         }
     }
 
@@ -254,7 +275,8 @@ mod tests {
     fn windows_counts_what_was_not_answered() {
         let text = "Reply from 192.0.2.1: bytes=32 time=12ms TTL=57\r\n\
             Request timed out.\r\n\
+            Reply from 192.0.2.7: Destination host unreachable.\r\n\
             Reply from 192.0.2.1: bytes=32 time<1ms TTL=57\r\n";
-        assert_eq!(steps(text), [(0.0, 6.0), (2.0, 0.5)]);
+        assert_eq!(steps(text), [(0.0, 6.0), (3.0, 0.5)]);
     }
 }

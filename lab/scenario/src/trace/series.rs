@@ -27,6 +27,9 @@ const MOSTLY_SHORT: i64 = 20;
 const AT_ONCE: i64 = 200;
 /// Fewest rows that are called bunched: so many at once, or in all.
 const BUNCH: usize = 8;
+/// Rows of a log that follow each other faster than this were written at once: no radio has shorter
+/// slots, which last 62.5 us at the widest spacing of its subcarriers (3GPP TS 38.211 §4.3.2).
+const SHORTEST: i64 = 62_500;
 /// A bunch of a buffer comes after the time that its rows last, within this factor.
 const REFILL: i64 = 3;
 
@@ -237,6 +240,12 @@ impl Samples {
             && has_usual_rows(rows, usual)
         {
             return Ok(Some(usual));
+        }
+        if self.is_log && mean_of(rows) < SHORTEST {
+            let message = "all rows came at once, as from a log that was buffered; write how long \
+                           each row lasts, by duration or interval, or times = \"start\" if the \
+                           times are right";
+            return Err(TraceError::at(line, message));
         }
         let Some(interval) = interval_of_bunches(rows) else { return Ok(None) };
         let ms = (interval as f64 / 1e6).round().max(1.0);

@@ -18,7 +18,21 @@ const MISSING: [&str; 10] =
 /// Words in the name of a column that tells one run from another.
 const RUNS: [&str; 8] = ["run", "runs", "test", "trip", "experiment", "exp", "session", "id"];
 /// Words in the name of a column of how long each row lasts.
-const DURATIONS: [&str; 6] = ["duration", "durations", "dur", "lasts", "delta", "dt"];
+const DURATIONS: [&str; 10] = [
+    "duration",
+    "durations",
+    "dur",
+    "lasts",
+    "delta",
+    "dt",
+    "interval",
+    "intervals",
+    "period",
+    "length",
+];
+/// Words with which a name is of one end of such a time, or of its number.
+const ENDS: [&str; 10] =
+    ["start", "begin", "begins", "from", "end", "ends", "to", "id", "number", "index"];
 /// Words in the name of the first of two columns that make it that of the times.
 const TIMES: [&str; 9] =
     ["time", "timestamp", "ts", "t", "date", "datetime", "elapsed", "epoch", "duration"];
@@ -269,7 +283,7 @@ fn has_times_first(header: &[String]) -> bool {
 
 /// Whether a name is of how long a row lasts.
 pub(super) fn is_duration(name: &str) -> bool {
-    has_word(name, &DURATIONS)
+    has_word(name, &DURATIONS) && !has_word(name, &ENDS)
 }
 
 /// Whether a name is of a round trip: `rtt_ms`, `minRTT`, `srtt`, `round-trip time`.

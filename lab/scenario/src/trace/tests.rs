@@ -376,6 +376,63 @@ fn columns_of_unknown_tables_are_named_or_numbered() {
 }
 
 #[test]
+fn cells_in_quotes_may_have_tabs_between_them() {
+    let text = "\"time\"\t\"note\"\t\"rate_mbps\"\n\"0\"\t\t\"1\"\n\"1\"\t\"a\"\t\"2\"\n";
+    let options = Options { column: named("rate_mbps"), ..Options::new(Want::Up) };
+    assert_eq!(shown(text, &options), ok(&[(0, 1000.0), (1_000, 2000.0)], 2_000));
+}
+
+#[test]
+fn a_list_may_be_in_an_element_of_another_one() {
+    let text = r#"{"runs":[{"rows":[]},{"rows":[{"time":0,"rate_kbps":8}]}]}"#;
+    let of = |list: &str| Options { list: Some(list.into()), ..Options::new(Want::Up) };
+    assert_eq!(shown(text, &of("runs.1.rows")), ok(&[(0, 8.0)], 1_000));
+    for (list, words) in [("runs.2.rows", "there is no '2'"), ("runs.rows", "sequence")] {
+        let error = shown(text, &of(list)).unwrap_err();
+        assert!(error.contains(words), "{error}");
+    }
+}
+
+#[test]
+fn a_column_of_intervals_lasts_and_one_of_their_starts_does_not() {
+    let text = |name: &str| format!("{name},rate_kbps\n1000,1\n2000,2\n4000,3\n");
+    let of = |name: &str| Options { time: named(name), ..Options::new(Want::Up) };
+    let of = |name: &str| shown(&text(name), &Options { column: named("rate_kbps"), ..of(name) });
+    for name in ["interval_ms", "period_ms", "length (ms)", "durationMs"] {
+        assert_eq!(of(name), ok(&[(0, 1.0), (1_000, 2.0), (3_000, 3.0)], 7_000), "{name}");
+    }
+    for name in ["interval_start_ms", "time_ms"] {
+        assert_eq!(of(name), ok(&[(0, 1.0), (1_000, 2.0), (3_000, 3.0)], 5_000), "{name}");
+    }
+}
+
+#[test]
+fn rows_that_all_came_at_once_say_no_time() {
+    let rows: String =
+        (0..60).map(|row| format!("{:.6},{row}\n", 24.0 + f64::from(row) * 4e-5)).collect();
+    let text = format!("time,rate_kbps\n{rows}");
+    let error = up(&text).unwrap_err();
+    assert!(error.starts_with("line 3: all rows came at once"), "{error}");
+    let every = Some(TimeDelta::from_millis(500));
+    let every = Options { interval: every, column: named("rate_kbps"), ..Options::new(Want::Up) };
+    assert_eq!(shown(&text, &every).unwrap().1, 30_000);
+}
+
+#[test]
+fn a_comment_may_name_the_columns() {
+    let text = "# written by a script\n# time_ms, ul_kbps, dl_kbps\n0,300,1\n500,400,2\n";
+    let ul = Options { column: named("ul_kbps"), ..Options::new(Want::Up) };
+    for separator in [",", ";", "\t", " "] {
+        let text = text.replace(", ", ",").replace(',', separator);
+        assert_eq!(shown(&text, &ul), ok(&[(0, 300.0), (500, 400.0)], 1_000), "{separator:?}");
+    }
+    // Other comments name nothing.
+    let other = text.replace(", dl_kbps", "");
+    let message = "line 3: 3 columns without a header; write column, unit and time";
+    assert_eq!(up(&other), refused(message));
+}
+
+#[test]
 fn a_key_that_a_format_does_not_have_is_refused() {
     let column = Options { interval: Some(TimeDelta::from_secs(1)), ..Options::new(Want::Up) };
     assert_eq!(

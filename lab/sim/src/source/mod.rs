@@ -68,6 +68,21 @@ pub(crate) struct MediaSource {
     picture: Option<PictureModel>,
 }
 
+/// How the pictures of a source look; `None` if what the camera shows has no model, or if there are
+/// several layers.
+fn picture_model(source: Source) -> Option<PictureModel> {
+    match source {
+        Source::Encoder { video, .. } if video.layers == 1 => PictureModel::new(video),
+        _ => None,
+    }
+}
+
+/// Whether there is a model of how the pictures of a source look, without which a simulation has
+/// neither VMAF nor good time.
+pub fn has_picture_model(source: Source) -> bool {
+    picture_model(source).is_some()
+}
+
 impl MediaSource {
     pub(crate) fn new(kind: Source, stream: Stream) -> Self {
         let video = match kind {
@@ -78,10 +93,7 @@ impl MediaSource {
         let pipeline = is_pipeline.then(|| PipelineEncoder::new(stream.clone(), video));
         let simulcast = if video.layers > 1 { Some(Simulcast::new(&stream, video)) } else { None };
         let (model, encoder) = (Rfc8593::new(stream.clone()), Encoder::new(stream, video));
-        let picture = match kind {
-            Source::Encoder { video, .. } if video.layers == 1 => PictureModel::new(video),
-            _ => None,
-        };
+        let picture = picture_model(kind);
         Self { kind, carry: 0.0, model, encoder, simulcast, pipeline, picture }
     }
 

@@ -94,7 +94,7 @@ export function asDrawn(scenario: Scenario, text: string, state: State): State {
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** A capacity over time as bars, kbit/s, and the same in words. */
+/** A capacity over time as one area, kbit/s, and the same in words. */
 export function drawing(capacity: number[], duration_s: number) {
   const highest = Math.max(...capacity);
   const svg = document.createElementNS(SVG, "svg");
@@ -104,13 +104,14 @@ export function drawing(capacity: number[], duration_s: number) {
   const [low, high] = [Math.min(...capacity), highest].map((kbps) => (kbps / 1000).toFixed(2));
   const words = `Capacity from ${low} to ${high} Mbit/s in ${duration_s} s`;
   svg.setAttribute("aria-label", words);
-  capacity.forEach((kbps, i) => {
-    const bar = document.createElementNS(SVG, "rect");
+  // One shape: bars beside each other would have seams between them.
+  const area = document.createElementNS(SVG, "path");
+  const steps = capacity.map((kbps, i) => {
     const height = highest === 0 ? 0 : (kbps / highest) * 100;
-    const place = { x: i, y: 100 - height, width: 1.02, height };
-    for (const [name, value] of Object.entries(place)) bar.setAttribute(name, String(value));
-    svg.append(bar);
+    return `V${100 - height}H${i + 1}`;
   });
+  area.setAttribute("d", `M0 100${steps.join("")}V100Z`);
+  svg.append(area);
   const mbps = (kbps: number) => `${Number((kbps / 1000).toPrecision(3))}`;
   const axes = [
     el("span", { class: "axis top" }, `${mbps(highest)} Mbit/s`),

@@ -1,5 +1,6 @@
 //! The congestion controllers, one folder per standard, and their names.
 
+mod clock_drift;
 mod coverage;
 pub mod gcc;
 pub mod nada;

@@ -157,9 +157,9 @@ pub enum ArrivalTimes {
     /// The receiver measured the arrival of each packet.
     #[default]
     Measured,
-    /// Derived from RTCP receiver reports: the send time plus the last round-trip time, which is
-    /// the same for all packets of a report. The number of lost packets is exact, but which ones is
-    /// a guess. Usable for delays, useless for gradients.
+    /// Derived from RTCP receiver reports: the send time plus the round-trip time, which changes
+    /// evenly from one report to the next. The number of lost packets is exact, but which ones is a
+    /// guess. Usable for delays and rates over the time of a report, useless for gradients.
     RoundTrip,
     /// From the time at which the acknowledgement of the packet came, on the sender's clock, less
     /// the time for which the receiver held it back. The one-way delay is then a round-trip time:

@@ -150,7 +150,9 @@ impl Sender {
                 });
                 self.history.on_ccfb(*timestamp, packets)
             }
-            Op::Report(block) => self.history.on_receiver_report(core::iter::once(*block)),
+            Op::Report(block) => {
+                self.history.on_receiver_report(self.now, core::iter::once(*block))
+            }
         };
         report.map_or(Ok(()), |report| self.told.check(report))
     }

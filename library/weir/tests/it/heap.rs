@@ -9,6 +9,7 @@ use std::cell::Cell;
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
     static LIVE_BYTES: Cell<isize> = const { Cell::new(0) };
+    static PEAK_BYTES: Cell<isize> = const { Cell::new(0) };
 }
 
 /// How often this thread has allocated.
@@ -21,13 +22,23 @@ pub fn live_bytes() -> isize {
     LIVE_BYTES.get()
 }
 
+/// The most that this thread held at a time while `run` did, beside what it held before, in bytes.
+pub fn peak_bytes(run: impl FnOnce()) -> isize {
+    let before = LIVE_BYTES.get();
+    PEAK_BYTES.set(before);
+    run();
+    PEAK_BYTES.get() - before
+}
+
 struct Counting;
 
 // SAFETY: every call is passed on to the system's allocator unchanged; only counters are updated.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        LIVE_BYTES.set(LIVE_BYTES.get() + layout.size() as isize);
+        let live = LIVE_BYTES.get() + layout.size() as isize;
+        LIVE_BYTES.set(live);
+        PEAK_BYTES.set(PEAK_BYTES.get().max(live));
         // SAFETY: the caller keeps the contract of `alloc`, which is the same as this one's.
         unsafe { System.alloc(layout) }
     }

@@ -112,7 +112,7 @@ fn share_among(direction: StreamDirection, samples: &mut [Sample], lost: u64) {
 }
 
 /// Lost packets of several samples over all that were expected in them.
-pub(crate) fn of(samples: &[Sample]) -> Option<f64> {
+pub(crate) fn of<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Option<f64> {
     let (mut expected, mut lost) = (0.0, 0.0);
     for sample in samples {
         if let Some(loss) = sample.loss {

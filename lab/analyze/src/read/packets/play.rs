@@ -167,7 +167,7 @@ impl<'a> Player<'a> {
             }
             if self.feedback.accepts(time, kind) {
                 let rtt = |block: &ReportBlock| round_trip_time(self.log, time, block);
-                if let Some(report) = message.join_with(&mut self.history, rtt) {
+                if let Some(report) = message.join_with(time, &mut self.history, rtt) {
                     take(time, Event::Report { report, indices: &self.indices });
                 }
             }

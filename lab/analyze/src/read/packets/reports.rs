@@ -174,13 +174,7 @@ impl Counter {
             let mut placed = 0;
             while placed < hole.count {
                 let Some(report) = self.reports.get_mut(at) else { break };
-                let upto = match hole.to - hole.from {
-                    length if length > 0 && report.time < hole.to => {
-                        let share = (report.time - hole.from) as f64 / length as f64;
-                        (f64::from(hole.count) * share).round() as u32
-                    }
-                    _ => hole.count,
-                };
+                let upto = if report.time < hole.to { hole.due(report.time) } else { hole.count };
                 report.lost += i64::from(upto.max(placed) - placed);
                 placed = placed.max(upto);
                 at += 1;
@@ -320,7 +314,9 @@ pub(super) fn add_feedback(
                 let remote = timed.report.remote_inbound.get_or_insert_default();
                 remote.timestamp = timestamp;
                 remote.packets_lost = lost.map(|_| so_far);
-                remote.packets_received = None;
+                // Numbers that the capture misses were used, too.
+                let used = used.filter(|_| lost.is_some());
+                remote.packets_received = used.map(|it| it.saturating_sub(so_far.unsigned_abs()));
             }
             if let Some(estimate) = log.estimate_at(timed.time) {
                 if let Some(outbound) = timed.report.outbound.as_mut()

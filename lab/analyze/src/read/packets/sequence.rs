@@ -49,6 +49,17 @@ pub(crate) struct Hole {
     pub to: i64,
 }
 
+impl Hole {
+    /// How many of its packets should have come before a time within it, if they were sent as far
+    /// apart as they could be.
+    pub fn due(&self, time: i64) -> u32 {
+        let (passed, length) = (i128::from(time - self.from), i128::from(self.to - self.from));
+        let apart = i128::from(self.count) + 1;
+        let due = (passed * apart - 1).div_euclid(length.max(1));
+        u32::try_from(due.max(0)).unwrap_or(u32::MAX).min(self.count)
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Missing {
     end: i64,
@@ -168,6 +179,11 @@ impl Sequence {
             .is_some_and(|error| error > OTHER_BEGIN_S + CLOCK_SLACK * passed_s)
     }
 
+    /// Whether the RTP time of a packet is older than that of packets which still come.
+    fn is_too_late(&self, now: i64, timestamp: u32) -> bool {
+        self.clock_error_s(now, timestamp).is_some_and(|error| error > LATEST as f64 / 1e9)
+    }
+
     /// How far RTP time moved from the time that passed since the highest number, in s.
     fn clock_error_s(&self, now: i64, timestamp: u32) -> Option<f64> {
         let known_s = (self.time - self.run_from) as f64 / 1e9;
@@ -198,7 +214,7 @@ impl Sequence {
             return Arrival::Late;
         }
         let reach = BURST + (self.rate * LATEST as f64 / 1e9) as i64;
-        if -step <= reach && !self.is_other_begin(now, timestamp) {
+        if -step <= reach && !self.is_too_late(now, timestamp) {
             // The first packets may be out of order, too.
             if number < self.lowest && now - self.run_from < LATEST {
                 let hole = Missing { end: self.lowest, from: self.run_from, to: now };
@@ -305,6 +321,16 @@ mod tests {
     }
 
     #[test]
+    fn a_packet_of_a_hole_is_due_at_its_own_time() {
+        // The packets of 10.00 to 11.98 s.
+        let hole = Hole { count: 100, from: 9_980 * MS, to: 12_000 * MS };
+        let due = [9_980, 10_000, 10_001, 10_500, 11_980, 11_981, 12_000];
+        assert_eq!(due.map(|ms| hole.due(ms * MS)), [0, 0, 1, 25, 99, 100, 100]);
+        let at_once = Hole { count: 3, from: 5, to: 5 };
+        assert_eq!(at_once.due(5), 0);
+    }
+
+    #[test]
     fn what_is_missing_is_lost_across_the_wrap() {
         let mut packets = regular(1_500);
         packets.retain(|(_, index)| index % 10 != 5);
@@ -346,6 +372,23 @@ mod tests {
             }
             assert_eq!(sequence.lost(), sent - came, "{step_ms} ms, {outage_ms} ms");
             assert_eq!(sequence.runs, 0);
+        }
+    }
+
+    #[test]
+    fn a_recording_that_is_played_again_has_new_packets_of_the_same_numbers() {
+        // So many packets each time; the timestamps begin anew, too.
+        for lengths in [[170, 300, 500], [120, 130, 900]] {
+            let mut sequence = Sequence::default();
+            let mut time_ms = 0;
+            for length in lengths {
+                for index in 0..length {
+                    sequence.add(time_ms * MS, index as u16, (index * 160) as u32);
+                    time_ms += 20;
+                }
+            }
+            let all: i64 = lengths.iter().sum();
+            assert_eq!((sequence.unique, sequence.lost(), sequence.runs), (all as u64, 0, 2));
         }
     }
 

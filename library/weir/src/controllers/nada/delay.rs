@@ -1,8 +1,11 @@
 //! Estimation of one-way delay and queuing delay [NADA §5.1.1].
 //!
 //! The clocks of sender and receiver need not agree. The base delay and every sample contain the
-//! same clock offset, so it cancels in their difference, the queuing delay.
+//! same clock offset, so it cancels in their difference, the queuing delay. What the receiver's
+//! clock gains meanwhile is taken out (NADA-D15).
 
+use crate::controllers::clock_drift::ClockDrift;
+use crate::feedback::{ArrivalTimes, FeedbackReport};
 use crate::units::{TimeDelta, Timestamp};
 
 /// Number of samples in the minimum filter of the queuing delay [NADA §5.1.1].
@@ -11,6 +14,9 @@ const FILTER_SAMPLES: usize = 15;
 const BASE_PERIODS: usize = 10;
 /// Length of one period of the base delay.
 const BASE_PERIOD: TimeDelta = TimeDelta::from_secs(60);
+/// NADA-D15: twice the drift of the worst clocks, and two ticks of the arrival times of TWCC.
+const DRIFT_MAX: f64 = 0.002;
+const DRIFT_SEEN: TimeDelta = TimeDelta::from_micros(500);
 
 /// Minimum of the newest [`FILTER_SAMPLES`] samples.
 #[derive(Clone, Debug)]
@@ -45,11 +51,25 @@ impl MinFilter {
     }
 }
 
+/// The shortest one-way delay of a time, and when it was seen.
+#[derive(Clone, Copy, Debug)]
+struct Shortest {
+    delay: TimeDelta,
+    at: Timestamp,
+}
+
+impl Shortest {
+    fn or_shorter(self, other: Self) -> Self {
+        if other.delay < self.delay { other } else { self }
+    }
+}
+
 /// `d_base`: minimum of the one-way delay over [`BASE_PERIODS`].
 #[derive(Clone, Debug)]
 struct BaseDelay {
-    /// Ring buffer with the minimum of each period. Unused entries are `TimeDelta::MAX`.
-    periods: [TimeDelta; BASE_PERIODS],
+    /// Ring buffer with the minimum of each period. The delay of unused entries is
+    /// `TimeDelta::MAX`.
+    periods: [Shortest; BASE_PERIODS],
     current: usize,
     /// When the current period ends.
     period_end: Timestamp,
@@ -59,16 +79,17 @@ struct BaseDelay {
 
 impl BaseDelay {
     fn new(now: Timestamp, sample: TimeDelta) -> Self {
-        let mut periods = [TimeDelta::MAX; BASE_PERIODS];
-        periods[0] = sample;
+        let mut periods = [Shortest { delay: TimeDelta::MAX, at: now }; BASE_PERIODS];
+        periods[0].delay = sample;
         Self { periods, current: 0, period_end: now + BASE_PERIOD, min: sample }
     }
 
-    fn update(&mut self, now: Timestamp, sample: TimeDelta) {
+    fn update(&mut self, now: Timestamp, delay: TimeDelta) {
+        let sample = Shortest { delay, at: now };
         if now < self.period_end {
             let period = &mut self.periods[self.current];
-            *period = sample.min(*period);
-            self.min = sample.min(self.min);
+            *period = period.or_shorter(sample);
+            self.min = self.min.min(delay);
             return;
         }
         // After a silence of several periods, only one period is dropped: the older minima are
@@ -76,7 +97,17 @@ impl BaseDelay {
         self.current = (self.current + 1) % BASE_PERIODS;
         self.periods[self.current] = sample;
         self.period_end = now + BASE_PERIOD;
-        self.min = self.periods.into_iter().min().expect("the ring has places");
+        self.min = self.shortest().delay;
+    }
+
+    fn shortest(&self) -> Shortest {
+        self.periods.into_iter().reduce(Shortest::or_shorter).expect("the ring has places")
+    }
+
+    /// NADA-D15: the clock has gained this share of the time more than was known.
+    fn on_drift(&mut self, now: Timestamp, change: f64) {
+        let Shortest { delay, at } = self.shortest();
+        *self = Self::new(now, delay + (now - at) * change);
     }
 }
 
@@ -90,25 +121,56 @@ pub(super) struct OneWayDelay {
     new_clock: bool,
     /// Samples of the newest report.
     reported: usize,
+    drift: ClockDrift,
+    /// How far the receiver's clock is ahead of what it would be without drift.
+    ahead: TimeDelta,
+    last_report: Option<Timestamp>,
 }
 
 impl OneWayDelay {
     pub(super) const fn new() -> Self {
-        Self { base: None, newest: MinFilter::new(), new_clock: false, reported: 0 }
+        Self {
+            base: None,
+            newest: MinFilter::new(),
+            new_clock: false,
+            reported: 0,
+            drift: ClockDrift::new(),
+            ahead: TimeDelta::ZERO,
+            last_report: None,
+        }
     }
 
     /// Later one-way delays come from a different clock.
     pub(super) fn on_new_clock(&mut self) {
         self.new_clock = true;
+        (self.drift, self.last_report) = (ClockDrift::new(), None);
     }
 
     /// A report begins.
-    pub(super) fn begin_report(&mut self) {
+    pub(super) fn begin_report(&mut self, now: Timestamp, report: &FeedbackReport) {
         self.reported = 0;
+        // Receiver reports alone have no clock.
+        if report.arrival_times == ArrivalTimes::RoundTrip {
+            return;
+        }
+        let Some(newest) = report.packets.iter().rev().find_map(|packet| packet.arrival_time)
+        else {
+            return;
+        };
+        let passed = now - self.last_report.replace(now).unwrap_or(now);
+        self.ahead += passed.max(TimeDelta::ZERO) * self.drift.share();
+        let return_time = now - newest + self.ahead;
+        let change = self.drift.learn(now, return_time, DRIFT_MAX, DRIFT_SEEN);
+        if let Some(base) = &mut self.base
+            && change != 0.0
+        {
+            base.on_drift(now, change);
+        }
     }
 
     /// Adds the one-way delay of a packet.
     pub(super) fn on_packet(&mut self, now: Timestamp, send_time: Timestamp, delay: TimeDelta) {
+        let delay = delay - self.ahead;
         if core::mem::take(&mut self.new_clock) {
             // NADA-D12: the queuing delay does not depend on the clock, so it is kept.
             let queuing_delay = self.queuing_delay().unwrap_or(TimeDelta::ZERO);

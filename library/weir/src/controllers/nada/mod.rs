@@ -14,7 +14,7 @@
 //!
 //! In the standard, the receiver does the upper half and reports three numbers. Here feedback
 //! covers each packet, so the sender does both halves, as in [NADA §6.4]. Comments in the source
-//! refer to the deviations from the standard as NADA-D1 to NADA-D14.
+//! refer to the deviations from the standard as NADA-D1 to NADA-D15.
 //!
 //! [NADA §4]: https://www.rfc-editor.org/rfc/rfc8698#section-4
 //! [NADA §6.4]: https://www.rfc-editor.org/rfc/rfc8698#section-6.4
@@ -227,7 +227,7 @@ impl Controller for Nada {
             self.rtt.push(rtt.max(TimeDelta::ZERO));
         }
         self.coverage.begin_report();
-        self.delay.begin_report();
+        self.delay.begin_report(now, report);
         let window = self.window_length();
         for packet in &report.packets {
             self.on_packet_report(now, packet, window);

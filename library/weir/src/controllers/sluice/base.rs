@@ -77,6 +77,10 @@ impl Base {
         self.lowest
     }
 
+    pub(super) fn trend(&self) -> f64 {
+        self.trend
+    }
+
     /// The path was empty in the base test.
     pub(super) fn prove(&mut self, now: Timestamp, noise: TimeDelta, p: &Parameters) {
         let lowest = self.lowest;

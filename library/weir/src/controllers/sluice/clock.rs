@@ -8,6 +8,7 @@
 use super::Parameters;
 use super::queue::Queue;
 use super::stretch::Stretch;
+use crate::controllers::clock_drift::ClockDrift;
 use crate::feedback::FeedbackReport;
 use crate::units::{TimeDelta, Timestamp};
 
@@ -17,27 +18,8 @@ const LEAST: TimeDelta = TimeDelta::from_millis(5);
 const CHANCES: usize = 4;
 /// A step is longer than this many times the noise of the delay.
 const NOISES: i64 = 4;
-/// Reports of a period at least, and the lengths of the first periods and of the later ones.
-const PERIOD_REPORTS: u32 = 30;
-const PERIOD: [TimeDelta; 2] = [TimeDelta::from_secs(2), TimeDelta::from_secs(16)];
-
 /// Reports before the shortest return time is known: a receiver holds most of them back.
 const ENOUGH: u32 = 20;
-
-/// The shortest return time of a period.
-#[derive(Clone, Copy, Debug)]
-struct Shortest {
-    at: Timestamp,
-    time: TimeDelta,
-}
-
-impl Shortest {
-    /// How fast the return time has fallen since an earlier one, in seconds a second.
-    fn falls_from(&self, earlier: &Self, p: &Parameters) -> f64 {
-        let fell = earlier.time - self.time;
-        if fell.abs() <= p.q_sight { 0.0 } else { fell / (self.at - earlier.at) }
-    }
-}
 
 /// What the newest reports show, one after the other.
 #[derive(Clone, Copy, Debug)]
@@ -54,16 +36,10 @@ const UNKNOWN: Recent = Recent { return_time: TimeDelta::MAX, delay: TimeDelta::
 pub(super) struct ReceiverClock {
     /// How far the clock is ahead of what it would have been without steps and drift.
     ahead: TimeDelta,
-    /// What it gains in a time, as a share.
-    drift: f64,
+    drift: ClockDrift,
     last_report: Option<Timestamp>,
     /// The newest report and those before it.
     recent: [Recent; CHANCES],
-    /// Of this period and the two before, the newest reports left out.
-    shortest: [Option<Shortest>; 3],
-    period: TimeDelta,
-    period_begin: Timestamp,
-    period_reports: u32,
     /// Reports so far, up to [`ENOUGH`].
     reports: u32,
     /// How far the return time of this report is below the shortest one, or above if negative.
@@ -76,13 +52,9 @@ impl Default for ReceiverClock {
     fn default() -> Self {
         Self {
             ahead: TimeDelta::ZERO,
-            drift: 0.0,
+            drift: ClockDrift::new(),
             last_report: None,
             recent: [UNKNOWN; CHANCES],
-            shortest: [None; 3],
-            period: PERIOD[0],
-            period_begin: Timestamp::ZERO,
-            period_reports: 0,
             reports: 0,
             fell: TimeDelta::ZERO,
             newest: [Timestamp::ZERO; 2],
@@ -105,49 +77,22 @@ impl ReceiverClock {
         };
         let last = self.last_report.replace(now).unwrap_or(now);
         if noise < p.q_stands {
-            self.ahead += (now - last).max(TimeDelta::ZERO) * self.drift;
+            self.ahead += (now - last).max(TimeDelta::ZERO) * self.drift.share();
         }
+        // The newest reports do not count: they may show a step.
         let left = self.recent[CHANCES - 1].return_time;
         self.recent.rotate_right(1);
         if left < TimeDelta::MAX {
-            self.learn(now, left, p);
+            self.drift.learn(now, left, p.drift_max, p.q_sight);
         }
         self.newest = [newest - self.ahead, self.newest[0]];
         let return_time = now - self.newest[0];
         self.recent[0] = Recent { return_time, ..UNKNOWN };
         self.reports = (self.reports + 1).min(ENOUGH);
-        let shortest = self.shortest.iter().flatten().map(|shortest| shortest.time).min();
-        self.fell = match shortest {
+        self.fell = match self.drift.shortest() {
             Some(shortest) if self.reports == ENOUGH => shortest - return_time,
             _ => TimeDelta::ZERO,
         };
-    }
-
-    /// A return time that is no longer among the newest ones.
-    fn learn(&mut self, now: Timestamp, time: TimeDelta, p: &Parameters) {
-        if self.shortest[0].is_none_or(|shortest| time < shortest.time) {
-            self.shortest[0] = Some(Shortest { at: now, time });
-        }
-        self.period_reports += 1;
-        let passed = now - self.period_begin;
-        if passed < self.period || self.period_reports < PERIOD_REPORTS {
-            return;
-        }
-        (self.period_begin, self.period_reports) = (now, 0);
-        self.period = (self.period * 2).min(PERIOD[1]);
-        let [this, before, earlier] = self.shortest;
-        self.shortest = [None, this, before];
-        let (Some(this), Some(before), Some(earlier)) = (this, before, earlier) else { return };
-        // What falls once is the way back. What the return time gains may be a queue there, and
-        // does no harm: what the delay loses then becomes the base.
-        let (old, new) = (before.falls_from(&earlier, p), this.falls_from(&before, p));
-        let change = if old.abs() < new.abs() { old } else { new };
-        let drift = (self.drift + change).clamp(0.0, p.drift_max);
-        if old * new > 0.0 && drift != self.drift {
-            // Times before a change of the drift say nothing about the next one.
-            self.shortest = [Some(Shortest { at: now, ..this }), None, None];
-            self.drift = drift;
-        }
     }
 
     /// When a packet of the report arrived, had the clock neither stepped nor drifted. `now` is the

@@ -444,7 +444,7 @@ impl Sluice {
             && !self.queue.stepped_within(seen.now, self.p.t_effect)
             && self.queue.noise() < self.p.q_stands
             && self.p.has(Switch::SmallStep);
-        let after = if has_stepped { self.p.t_effect } else { t_base };
+        let after = if has_stepped { self.p.t_effect } else { self.base_holds(seen) };
         let is_due = seen.now - self.empty_at > after;
         if !is_due
             || !self.p.has(Switch::BaseTest)
@@ -472,11 +472,23 @@ impl Sluice {
         true
     }
 
+    /// For how long a sight of the empty path counts (S-20). A trend may turn: before the base is
+    /// wrong by the reference, it is tested.
+    fn base_holds(&self, seen: &Seen) -> TimeDelta {
+        let wrong_by = 2.0 * self.queue.trend().abs();
+        let t_base = self.p.t_base();
+        if t_base * wrong_by <= seen.reference {
+            return t_base;
+        }
+        (seen.reference * (1.0 / wrong_by)).max(self.p.t_effect)
+    }
+
     /// Whether a queue is of the flow alone, or most of it and without the noise of others. A base
     /// that is too low makes the own part fall, because packets seem to wait behind others.
     fn is_queue_own(&self) -> bool {
         let own = self.sharing.own();
-        own > self.p.share_alone || own > 0.5 && self.queue.noise() < self.p.q_sight
+        let is_quiet = self.queue.noise() < self.p.q_sight;
+        own > self.p.share_alone || own > self.p.share_fair && is_quiet
     }
 
     /// What a base test has shown, once its effect must have been seen.

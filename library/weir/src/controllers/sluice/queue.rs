@@ -183,6 +183,11 @@ impl Queue {
         self.base.lowest()
     }
 
+    /// Change of the delay of the empty path, per time (S-38).
+    pub(super) fn trend(&self) -> f64 {
+        self.base.trend()
+    }
+
     /// The base test has emptied the path (S-38).
     pub(super) fn prove_base(&mut self, now: Timestamp, p: &Parameters) {
         self.base.prove(now, self.noise(), p);

@@ -157,8 +157,8 @@ pub(super) struct Sharing {
     mbps: Both,
     /// The fit over the last packets, and the one that stays.
     fits: Fits,
-    /// Whether arrivals were seen. A guess between two ACKs goes by the times of sending, so the
-    /// fit over the last packets would find the send gaps in the arrival gaps.
+    /// Whether arrivals were seen. A guess between two ACKs or two receiver reports goes by the
+    /// times of sending, so the fit would find the send gaps in the arrival gaps.
     is_seen: bool,
 }
 
@@ -171,7 +171,7 @@ impl Sharing {
         level: Bitrate,
         newest: Bitrate,
     ) {
-        self.is_seen = arrivals != ArrivalTimes::Acknowledged;
+        self.is_seen = arrivals == ArrivalTimes::Measured;
         self.mbps = Both { soon: level.as_mbps_f64(), long: newest.as_mbps_f64() };
         let packets = packets as f64;
         let soon = WINDOW / (WINDOW + packets);

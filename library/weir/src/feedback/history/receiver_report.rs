@@ -1,8 +1,14 @@
 //! RTCP receiver reports as feedback: number of lost packets and round-trip time [RFC3550 §6.4.2].
+//!
+//! A block's round-trip time is that of a sender report, which may be a second old. But the block
+//! says, too, which packet was the newest at the receiver. So when the report is here, the round
+//! trip has taken at most the time since that packet was sent, and at least the time since the next
+//! one was sent. Between two reports the round-trip time changes evenly: then as much arrives
+//! between them as the second one adds, which is what the path carries while a queue stands.
 
-use super::{Format, Receipt, SendHistory, Verdict};
+use super::{Entry, Format, Receipt, SendHistory, Verdict};
 use crate::feedback::FeedbackReport;
-use crate::units::TimeDelta;
+use crate::units::{TimeDelta, Timestamp};
 
 /// A receiver report on one stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,8 +30,9 @@ impl SendHistory {
     /// Joins a receiver report with the sent packets. It reports all packets up to the highest
     /// received that no feedback reported before. The receiver only counts losses, so they are
     /// spread evenly over these packets. The other packets count as arrived one round-trip time
-    /// after they were sent ([`ArrivalTimes::RoundTrip`]). If the count of losses falls, losses
-    /// reported before are taken back.
+    /// after they were sent ([`ArrivalTimes::RoundTrip`]). It is that of the block, bounded by when
+    /// the newest packet that arrived and the next one were sent. If the count of losses falls,
+    /// losses reported before are taken back.
     ///
     /// Returns `None` if there is no news. A block without a round-trip time is ignored; the next
     /// one covers its packets.
@@ -33,19 +40,20 @@ impl SendHistory {
     /// [`ArrivalTimes::RoundTrip`]: crate::feedback::ArrivalTimes::RoundTrip
     pub fn on_receiver_report(
         &mut self,
+        now: Timestamp,
         blocks: impl Iterator<Item = ReceiverReport>,
     ) -> Option<&FeedbackReport> {
         self.begin_report(Format::ReceiverReports);
         for block in blocks {
             if let Some(rtt) = block.rtt {
-                self.on_block(&block, rtt);
+                self.on_block(now, &block, rtt);
             }
         }
         self.report.packets.sort_unstable_by_key(|packet| packet.sequence_number);
         self.finish_report()
     }
 
-    fn on_block(&mut self, block: &ReceiverReport, rtt: TimeDelta) {
+    fn on_block(&mut self, now: Timestamp, block: &ReceiverReport, rtt: TimeDelta) {
         let Some(stream) = self.streams.get(block.ssrc) else { return };
         // The cycles may count from another start. The low 16 bits are the number on the wire.
         let highest = stream.unwrap(block.extended_highest_sequence_number as u16);
@@ -59,6 +67,7 @@ impl SendHistory {
             return;
         }
         let before = stream.receiver_report.replace((highest, block.cumulative_lost));
+        let round_trips = self.round_trips(now, block.ssrc, highest, rtt);
         let (numbers, unreported) = self.unreported_up_to(block.ssrc, highest);
         // The receiver misses what was not sent.
         let not_sent = numbers - unreported;
@@ -73,10 +82,42 @@ impl SendHistory {
         let mut index = 0;
         for rtp_number in highest - numbers + 1..=highest {
             let Some((number, _)) = self.receipt(block.ssrc, rtp_number) else { continue };
-            self.judge_by_round_trip(number, rtt, share.is_lost(index));
+            self.judge_by_round_trip(number, &round_trips, share.is_lost(index));
             index += 1;
         }
-        self.report_recovered(block.ssrc, highest, rtt, -lost);
+        self.report_recovered(block.ssrc, highest, &round_trips, -lost);
+    }
+
+    /// The round-trip times of a stream's packets up to the highest one that arrived, if the block
+    /// at `now` has this one.
+    fn round_trips(
+        &mut self,
+        now: Timestamp,
+        ssrc: u32,
+        highest: i64,
+        of_block: TimeDelta,
+    ) -> RoundTrips {
+        let newest = self.sent_at(ssrc, highest).unwrap_or(now);
+        let next = self.next_sent(ssrc, highest);
+        let (most, least) = (now - newest, next.map_or(TimeDelta::ZERO, |next| now - next));
+        let time = of_block.min(most).max(least);
+        let this = RoundTrip { sent: newest, time };
+        let before = match self.streams.get(ssrc) {
+            Some(stream) => stream.round_trip.replace(this),
+            None => None,
+        };
+        RoundTrips { before: before.filter(|before| before.sent < newest).unwrap_or(this), this }
+    }
+
+    /// When the next packet of the stream was sent; `None` if none was.
+    fn next_sent(&mut self, ssrc: u32, rtp_number: i64) -> Option<Timestamp> {
+        let end = self.streams.get(ssrc)?.next_number();
+        (rtp_number + 1..end).find_map(|next| self.sent_at(ssrc, next))
+    }
+
+    fn sent_at(&mut self, ssrc: u32, rtp_number: i64) -> Option<Timestamp> {
+        let number = self.streams.get(ssrc)?.transport_number(rtp_number)?;
+        self.entry(number).map(|entry| entry.send_time)
     }
 
     /// Numbers in a row of a stream, up to this one, that were not sent or whose receipt is
@@ -95,12 +136,18 @@ impl SendHistory {
     }
 
     /// Reports the newest `count` packets that were called lost as recovered.
-    fn report_recovered(&mut self, ssrc: u32, highest: i64, rtt: TimeDelta, mut count: i64) {
+    fn report_recovered(
+        &mut self,
+        ssrc: u32,
+        highest: i64,
+        round_trips: &RoundTrips,
+        mut count: i64,
+    ) {
         let mut rtp_number = highest;
         while count > 0 {
             match self.receipt(ssrc, rtp_number) {
                 Some((number, Receipt::Lost)) => {
-                    self.judge_by_round_trip(number, rtt, false);
+                    self.judge_by_round_trip(number, round_trips, false);
                     count -= 1;
                 }
                 None if !self.is_skipped(ssrc, rtp_number) => return,
@@ -120,11 +167,36 @@ impl SendHistory {
         self.streams.get(ssrc).is_some_and(|stream| stream.is_skipped(rtp_number))
     }
 
-    fn judge_by_round_trip(&mut self, number: i64, rtt: TimeDelta, is_lost: bool) {
-        let Some(&mut entry) = self.entry(number) else { return };
-        let verdict =
-            if is_lost { Verdict::LOST } else { Verdict::received(entry.send_time + rtt) };
-        self.judge(number, verdict);
+    fn judge_by_round_trip(&mut self, number: i64, round_trips: &RoundTrips, is_lost: bool) {
+        let Some(&mut Entry { send_time, .. }) = self.entry(number) else { return };
+        let arrival = send_time + round_trips.of(send_time);
+        self.judge(number, if is_lost { Verdict::LOST } else { Verdict::received(arrival) });
+    }
+}
+
+/// The round-trip time of a packet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RoundTrip {
+    sent: Timestamp,
+    time: TimeDelta,
+}
+
+/// The round-trip times of the newest packets of two reports in a row.
+#[derive(Clone, Copy, Debug)]
+struct RoundTrips {
+    before: RoundTrip,
+    this: RoundTrip,
+}
+
+impl RoundTrips {
+    /// That of a packet that was sent then.
+    fn of(&self, sent: Timestamp) -> TimeDelta {
+        let passed = self.this.sent - self.before.sent;
+        let left = (self.this.sent - sent).max(TimeDelta::ZERO).min(passed);
+        if left <= TimeDelta::ZERO {
+            return self.this.time;
+        }
+        self.this.time + (self.before.time - self.this.time) * (left / passed)
     }
 }
 

@@ -4,6 +4,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use super::RtpNumber;
+use super::receiver_report::RoundTrip;
 use crate::feedback::{SeqUnwrapper, Unwrapper};
 
 /// A packet that the application numbered and did not send, such as one of a late picture.
@@ -29,6 +30,8 @@ pub(super) struct Stream {
     /// Highest number and count of lost packets in the newest receiver report; `None` if feedback
     /// of another format came after it.
     pub(super) receiver_report: Option<(i64, i32)>,
+    /// Round-trip time of the newest packet in it.
+    pub(super) round_trip: Option<RoundTrip>,
 }
 
 impl Stream {
@@ -41,6 +44,7 @@ impl Stream {
             reported_before: None,
             // Before the first packet the receiver has lost nothing.
             receiver_report: Some((i64::from(rtp.sequence_number) - 1, 0)),
+            round_trip: None,
         }
     }
 
@@ -127,7 +131,7 @@ impl Streams {
     pub(super) fn forget_feedback(&mut self) {
         for stream in &mut self.0 {
             stream.reported_before = None;
-            stream.receiver_report = None;
+            (stream.receiver_report, stream.round_trip) = (None, None);
         }
     }
 }

@@ -163,7 +163,8 @@ fn block(highest: u32, cumulative_lost: i32) -> ReceiverReport {
 }
 
 fn report_block(history: &mut SendHistory, block: ReceiverReport) -> Option<&FeedbackReport> {
-    history.on_receiver_report(core::iter::once(block))
+    let now = Timestamp::from_millis(history.next_sequence_number() + 79);
+    history.on_receiver_report(now, core::iter::once(block))
 }
 
 fn lost(report: &FeedbackReport) -> Vec<i64> {
@@ -301,6 +302,36 @@ fn numbers_that_were_not_sent_keep_the_feedback_on_those_before() {
     assert_eq!(report.missing_feedback, 0);
 }
 
+/// The round-trip times in ms of the packets in a report at this time.
+fn round_trips(history: &mut SendHistory, now_ms: i64, block: ReceiverReport) -> Vec<i64> {
+    let blocks = core::iter::once(block);
+    let report = history.on_receiver_report(Timestamp::from_millis(now_ms), blocks).unwrap();
+    report.received().map(|packet| packet.one_way_delay().unwrap().as_millis()).collect()
+}
+
+// The sender report that a block answers may be a second old.
+#[test]
+fn a_report_shows_the_round_trip_of_the_newest_packet_that_arrived() {
+    for (now_ms, expected) in [(130, 80), (200, 150), (100, 51)] {
+        let mut history = stream_of(0, 100);
+        // Packet 49 was sent at 49 ms, and the next one a millisecond later.
+        let times = round_trips(&mut history, now_ms, block(49, 0));
+        assert_eq!(times, alloc::vec![expected; 50], "at {now_ms} ms");
+    }
+    // Nothing was sent after it: the report may have waited for the next packet.
+    let mut history = stream_of(0, 50);
+    assert_eq!(round_trips(&mut history, 900, block(49, 0)), [80; 50]);
+}
+
+// As much arrives in a second as the path carries, and not as much as was sent in it.
+#[test]
+fn between_two_reports_the_round_trip_changes_evenly() {
+    let mut history = stream_of(0, 201);
+    round_trips(&mut history, 180, block(99, 0));
+    let times = round_trips(&mut history, 300, block(199, 0));
+    assert_eq!([times[0], times[49], times[99]], [80, 90, 100]);
+}
+
 #[test]
 fn a_receiver_report_counts_what_was_not_sent_as_no_loss() {
     // The gap is after what was reported before, or inside of the first report.
@@ -342,7 +373,8 @@ fn gaps_take_no_more_memory_than_packets() {
 fn a_receiver_report_spreads_its_losses_and_ends_on_a_packet_that_arrived() {
     let mut history = stream_of(65_530, 20);
     // 13 packets from 65530 to 6, in the receiver's second cycle; three are lost.
-    let report = report_block(&mut history, block(65_536 + 6, 3)).unwrap();
+    let blocks = core::iter::once(block(65_536 + 6, 3));
+    let report = history.on_receiver_report(Timestamp::from_millis(92), blocks).unwrap();
     assert_eq!(lost(report), [2, 6, 10]);
     assert_eq!((report.packets.len(), report.arrival_times), (13, ArrivalTimes::RoundTrip));
     assert!(report.received().all(|p| p.one_way_delay() == Some(TimeDelta::from_millis(80))));

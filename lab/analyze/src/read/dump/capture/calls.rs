@@ -181,7 +181,9 @@ fn leg(packets: &Packets, sockets: Sockets, streams: &[u32], local: Option<Local
     // Who sent first, if nothing else tells.
     let (first, second) = hosts(flows.paths[of(earliest).path as usize].ends);
     let mut ends = packets.signs.decide(first, second, &packets.handshakes);
-    if let Some(named) = local {
+    // An address that both ends have names neither.
+    let named = local.filter(|it| it.has(sockets.0) != it.has(sockets.1));
+    if let Some(named) = named {
         let (a, b) = hosts(sockets);
         let (own, other) = if named.has(sockets.0) { (a, b) } else { (b, a) };
         ends = Ends { local: own, remote: other, signs: vec![Sign::Named] };

@@ -287,6 +287,17 @@ impl Flows {
         Some(path)
     }
 
+    /// The sockets of the media that RTCP between these sockets is about: without sockets of its
+    /// own the same, otherwise those with the ports before [RFC3550 §11].
+    pub fn media_ends(&self, ends: Ends) -> Ends {
+        let has =
+            |(a, b): Ends| self.by_ends.contains_key(&(a, b)) || self.by_ends.contains_key(&(b, a));
+        let (mut from, mut to) = ends;
+        from.set_port(from.port().saturating_sub(1));
+        to.set_port(to.port().saturating_sub(1));
+        if !has(ends) && has((from, to)) { (from, to) } else { ends }
+    }
+
     /// Adds a packet that looks like RTP. A source counts when two packets are in sequence
     /// [RFC3550 §A.1].
     pub fn add(&mut self, path: u32, now: i64, rtp: &Rtp, candidates: Candidates, ip_id: u16) {
@@ -409,7 +420,7 @@ impl Flows {
             if before < at { low.append(high) } else { high.append(low) }
         }
         if !moved.is_empty() {
-            for seen in self.chunks.iter_mut().flatten() {
+            for seen in self.packets_mut() {
                 seen.stream = into[seen.stream as usize];
             }
         }
@@ -450,6 +461,21 @@ impl Flows {
             (stream.first, stream.last) = (clock.begin, stream.last.max(seen.time));
         }
         now
+    }
+
+    /// All packets in the order of the file.
+    pub fn packets(&self) -> impl Iterator<Item = &Seen> {
+        self.chunks.iter().flatten()
+    }
+
+    /// The same, to be changed.
+    pub fn packets_mut(&mut self) -> impl Iterator<Item = &mut Seen> {
+        self.chunks.iter_mut().flatten()
+    }
+
+    /// Packets so far.
+    pub fn count(&self) -> usize {
+        self.count
     }
 
     /// All packets; each chunk is freed behind.

@@ -10,6 +10,7 @@
 //! times, losses, and the fate of each packet. Without it, rules that need these are silent.
 
 mod calls;
+mod clock;
 pub(crate) mod ends;
 mod flows;
 mod handshakes;
@@ -47,15 +48,27 @@ impl From<String> for NotRead {
     }
 }
 
+/// What a file that begins so is called: servers and tools record single streams.
+fn name(first: &[u8]) -> &'static str {
+    let is_recording = first.starts_with(b"MJR") || first.starts_with(b"#!rtp");
+    if is_recording { "recording" } else { CAPTURE }
+}
+
+const CAPTURE: &str = "capture";
+
 /// Reads the packets one by one.
 pub(crate) fn read(mut from: Box<dyn BufRead>, options: &CaptureOptions) -> Result<Dump, NotRead> {
     let mut packets = Packets::new(options.keys.as_ref());
     let mut left_out = LeftOut::default();
     let mut end = None;
+    let name = name(from.fill_buf().unwrap_or_default());
     if let Err(what) = file::read(&mut from, &mut |frame| packets.add(frame)) {
         // What came before is still a capture.
         if packets.is_empty() {
-            return Err(what.into());
+            return Err(match name {
+                CAPTURE => what.into(),
+                _ => format!("the {name} has no whole packet: it is cut, or nothing came").into(),
+            });
         }
         let what = format!("after packet {}: {what}", packets.count());
         left_out.stop(what.clone());
@@ -72,7 +85,7 @@ pub(crate) fn read(mut from: Box<dyn BufRead>, options: &CaptureOptions) -> Resu
     }
     let events = packets.handshakes.events(packets.zero(), &|ends| packets.has_rtp(ends));
     if calls.is_empty() && events.is_empty() {
-        let without = packets.without_rtp();
+        let without = packets.without_rtp(name);
         return Err(match end {
             Some(end) => NotRead::Damaged(format!("{without}; {end}")),
             None => NotRead::NoCall(without),

@@ -8,6 +8,7 @@ use weir_capture::stream::{Framing, Segment, Streams as TcpStreams};
 use weir_capture::{Content, NoIp, Packet, Rtp, inner, rtp_of};
 use weir_wire::rtp::View;
 
+use super::clock::{self, Step};
 use super::ends::{LocalEnd, Signs};
 use super::flows::{Ends, Flows, Moved};
 use super::handshakes::Handshakes;
@@ -39,6 +40,8 @@ const RECORDER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 
 /// A datagram of RTCP in the clear.
 pub(super) struct Rtcp {
     pub time: i64,
+    /// Packets of RTP before it.
+    place: usize,
     pub ends: Ends,
     pub bytes: Vec<u8>,
 }
@@ -75,6 +78,8 @@ pub(super) struct Packets {
     unreadable: u64,
     /// Packets that open a connection of QUIC.
     quic: u64,
+    /// Steps of the clock, which are corrected.
+    pub steps: Vec<Step>,
 }
 
 impl Packets {
@@ -209,9 +214,10 @@ impl Packets {
         match plain {
             Some(bytes) if self.rtcp.len() < RTCP_MAX => {
                 if self.rtcp_bytes + bytes.len() <= RTCP_BYTES_MAX {
-                    self.handshakes.rtcp(ends, now, &bytes);
+                    self.handshakes.rtcp(self.flows.media_ends(ends), now, &bytes);
                     self.rtcp_bytes += bytes.len();
-                    self.rtcp.push(Rtcp { time: now, ends, bytes });
+                    let place = self.flows.count();
+                    self.rtcp.push(Rtcp { time: now, place, ends, bytes });
                 }
             }
             Some(_) => {}
@@ -307,9 +313,31 @@ impl Packets {
         self.flows.finish();
         if self.untimed > 0 && self.untimed == self.count {
             self.last = self.flows.retime();
+        } else {
+            self.correct_clock();
         }
         self.moved = self.flows.join_moved(|before, now| may_move(local, before, now));
         self.signs.streams(&self.flows);
+    }
+
+    /// Corrects what came before the steps of the clock.
+    fn correct_clock(&mut self) {
+        let steps = clock::steps(&self.flows);
+        if steps.is_empty() {
+            return;
+        }
+        clock::correct(&mut self.flows, &steps);
+        for report in &mut self.rtcp {
+            report.time += clock::missing(&steps, report.place);
+        }
+        for (_, time, _) in &mut self.handshakes.round_trips {
+            *time += clock::missing_at(&steps, *time);
+        }
+        self.first = self.first.map(|first| first + clock::missing(&steps, 0));
+        for stream in self.flows.streams.iter().filter(|it| it.is_rtp()) {
+            self.last = self.last.max(stream.last);
+        }
+        self.steps = steps;
     }
 
     pub fn has_media(&self) -> bool {
@@ -330,12 +358,13 @@ impl Packets {
         self.opener.complaint().filter(|_| is_blind)
     }
 
-    /// What the file has instead of RTP, without numbers: a fleet counts files by this line.
-    pub fn without_rtp(&self) -> String {
+    /// What a file of this name has instead of RTP, without numbers: a fleet counts files by this
+    /// line.
+    pub fn without_rtp(&self, name: &str) -> String {
         if self.count == 0 {
-            return "no RTP: the capture has no packets".into();
+            return format!("no RTP: the {name} has a heading and no packets");
         }
-        let mut text = "no RTP in this capture".to_owned();
+        let mut text = format!("no RTP in this {name}");
         if let Some((why, _)) = self.refused.iter().max_by_key(|(_, count)| **count) {
             text += &match why {
                 NoIp::Link(_) => {

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use weir::units::{TimeDelta, Timestamp};
 
 use super::calls::{Call, Calls, Sockets, sockets};
+use super::clock;
 use super::flows::{Ends, Seen};
 use super::packets::{Packets, Rtcp};
 use crate::read::dump::{Connection, StreamDirection};
@@ -89,6 +90,7 @@ pub(super) fn connections(mut packets: Packets, calls: Calls) -> Vec<Connection>
             log.ends = Some(call.ends.clone());
             log.end = since(zero, packets.end());
             log.notes.extend(in_words(&packets));
+            log.notes.extend(steps_in_words(&packets, zero));
             log.notes.extend(moves(&packets, call, zero));
             log.notes.extend(interval.unusual_s().map(|seconds| {
                 format!("the file is so long that losses are known in steps of {seconds:.0} s")
@@ -110,6 +112,22 @@ fn in_words(packets: &Packets) -> Vec<String> {
             "{} datagrams were captured before they were split into several packets (segmentation \
              offload), and were split here",
             packets.super_packets
+        ));
+    }
+    lines
+}
+
+/// When and by how much the clock of the capture was set.
+fn steps_in_words(packets: &Packets, zero: i64) -> Vec<String> {
+    let mut lines = Vec::new();
+    for step in &packets.steps {
+        let at = step.until + clock::missing_at(&packets.steps, step.until);
+        let seconds = since(zero, at).as_secs_f64();
+        let direction = if step.by > 0 { "forward" } else { "back" };
+        let by_s = step.by.unsigned_abs() as f64 / 1e9;
+        lines.push(format!(
+            "the clock of the capture was set {direction} by {by_s:.1} s at {seconds:.1} s: the \
+             times before that are corrected"
         ));
     }
     lines
