@@ -1,7 +1,7 @@
 //! What was found in a call, as types. `says` makes sentences of them, once, at the edge.
 
-pub(crate) mod heard;
 mod meaning;
+pub(crate) mod played_audio;
 mod rule;
 
 use std::fmt;
@@ -11,7 +11,7 @@ use weir_record::calls::file::FindingSample;
 use weir_record::calls::stats::Kind;
 
 use crate::read::dump::{Connection, Stream, StreamDirection};
-use heard::Heard;
+use played_audio::PlayedAudio;
 
 pub(crate) use meaning::Meaning;
 pub use rule::Part;
@@ -219,7 +219,7 @@ pub(crate) enum Evidence {
         worst: Times,
         all: Option<Times>,
     },
-    Concealment(Heard),
+    Concealment(PlayedAudio),
 }
 
 impl Evidence {

@@ -2,7 +2,7 @@
 
 use weir_record::calls::stats::{InboundRtp, Kind};
 
-use crate::found::heard::Heard;
+use crate::found::played_audio::PlayedAudio;
 use crate::found::{Evidence, Found, StreamId, Subject, Times};
 use crate::judge::rules::GAP_S;
 use crate::read::dump::{Connection, Dump, Stream, StreamDirection};
@@ -60,11 +60,11 @@ pub(crate) fn freezes(dump: &Dump) -> Freezes {
 }
 
 /// Counters of what was heard of an audio stream. `None` for other streams and without counters.
-pub(crate) fn heard(stream: &Stream) -> Option<Heard> {
+pub(crate) fn heard(stream: &Stream) -> Option<PlayedAudio> {
     if (stream.direction, stream.kind) != (StreamDirection::Received, Kind::Audio) {
         return None;
     }
-    let mut all = Heard::default();
+    let mut all = PlayedAudio::default();
     for (_, _, before, after) in pairs(stream) {
         all.add(&between(before, after));
     }
@@ -139,7 +139,7 @@ fn add_freezes(connection: &Connection, stream: &Stream, found: &mut Vec<Found>)
 fn add_gaps(connection: &Connection, stream: &Stream, found: &mut Vec<Found>) {
     let mut spans: Vec<Gaps> = Vec::new();
     let mut whole: Option<Gaps> = None;
-    let mut all = Heard::default();
+    let mut all = PlayedAudio::default();
     for (start_s, end_s, before, after) in pairs(stream) {
         let own = Gaps { from_s: start_s, to_s: end_s, heard: between(before, after) };
         all.add(&own.heard);
@@ -179,7 +179,7 @@ fn add_gaps(connection: &Connection, stream: &Stream, found: &mut Vec<Found>) {
 struct Gaps {
     from_s: f64,
     to_s: f64,
-    heard: Heard,
+    heard: PlayedAudio,
 }
 
 impl Gaps {
@@ -189,11 +189,11 @@ impl Gaps {
     }
 }
 
-fn between(before: &InboundRtp, after: &InboundRtp) -> Heard {
+fn between(before: &InboundRtp, after: &InboundRtp) -> PlayedAudio {
     let concealed = growth(before.concealed_samples, after.concealed_samples);
     let silent = growth(before.silent_concealed_samples, after.silent_concealed_samples);
     let [start, end] = [before, after].map(|it| it.jitter_buffer_delay.unwrap_or(0.0));
-    Heard {
+    PlayedAudio {
         samples: growth(before.total_samples_received, after.total_samples_received),
         // When a sender pauses, the receiver plays silence and counts it as concealed, although
         // nothing was lost.

@@ -8,11 +8,11 @@ use crate::judge::cause::{Cause, Causes};
 use crate::judge::finding::{self, Finding};
 use crate::judge::headroom;
 use crate::judge::judgement::{Judgement, Outcome};
+use crate::judge::late_begin;
 use crate::judge::merge;
 use crate::judge::network::NetworkEstimate;
 use crate::judge::quality;
 use crate::judge::stalls;
-use crate::judge::whole;
 use crate::measure::connectivity;
 use crate::measure::good_time::{self, GoodTime};
 use crate::read::dump::Dump;
@@ -71,7 +71,7 @@ pub fn answer(dump: &Dump) -> Answer {
 pub(crate) fn judge(call: &Call<'_>) -> Judgement {
     let dump = call.dump;
     let mut found = connectivity::findings(dump);
-    found.extend(whole::findings(dump));
+    found.extend(late_begin::findings(dump));
     found.extend(quality::findings(dump));
     found.extend(call.streams().flat_map(finding::of_stream));
     // Packets tell more of silence than reports do.

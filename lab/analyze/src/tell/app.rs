@@ -11,7 +11,7 @@ use weir_record::run::RunInfo;
 use weir_scenario::{Direction, Scenario, Traffic};
 use weir_sim::trace::{Row, Trace};
 
-use super::page;
+use super::page_events;
 use crate::error::AnalyzeError;
 use crate::judge::network;
 use crate::measure::samples;
@@ -50,7 +50,7 @@ pub fn app_record(
     };
     let mut run = ApplicationRun { browser, ..known };
     for (index, participant) in dumps.iter().enumerate() {
-        let page = page::read(&participant.file, zero_ms, index + 1, &participant.name)?;
+        let page = page_events::read(&participant.file, zero_ms, index + 1, &participant.name)?;
         let silence = silence(&page.connections);
         run.connections.extend(page.connections);
         run.page_events.extend(page.events);
@@ -68,7 +68,7 @@ pub fn app_record(
         };
         let dump = running(dump, Timestamp::ZERO + scenario.duration);
         facts.peers.extend(peers(&dump, index + 1, &participant.name));
-        run.audio.extend(page::audio(&dump, index + 1, &participant.name));
+        run.audio.extend(page_events::audio(&dump, index + 1, &participant.name));
         run.findings.extend(findings(&dump).into_iter().map(|finding| {
             let mut finding = finding.0;
             finding.stream = format!("{} {}", participant.name, finding.stream);

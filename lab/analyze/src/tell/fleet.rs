@@ -4,7 +4,7 @@
 
 use weir_record::calls::stats::Kind;
 
-use crate::found::heard::Heard;
+use crate::found::played_audio::PlayedAudio;
 use crate::found::{Found, RuleName};
 use crate::judge::call::Call;
 use crate::judge::cause::{Cause, Causes};
@@ -131,7 +131,7 @@ pub fn fleet_call(mut dump: Dump) -> FleetCall {
     let found = &judgement.found;
     let findings = found.iter().map(kept_finding).collect();
     let freezes = quality::freezes(&dump);
-    let mut heard = Heard::default();
+    let mut heard = PlayedAudio::default();
     let mut streams = Vec::new();
     let mut base_rtt_ms: Option<f64> = None;
     for (connection, own) in dump.connections.iter().zip(&call.connections) {
@@ -184,7 +184,11 @@ fn kept_finding(found: &Found) -> FleetFinding {
     }
 }
 
-fn kept_stream(stream: &Stream, sampled: &SampledStream, heard: Option<Heard>) -> FleetStream {
+fn kept_stream(
+    stream: &Stream,
+    sampled: &SampledStream,
+    heard: Option<PlayedAudio>,
+) -> FleetStream {
     let samples = &sampled.samples;
     let mut targets: Vec<f64> = samples.iter().filter_map(|it| it.target_bps).collect();
     let mut rtts: Vec<f64> = samples.iter().filter_map(|it| it.rtt_ms).collect();

@@ -6,7 +6,7 @@ pub(crate) mod bottleneck;
 pub(crate) mod fleet;
 pub(crate) mod live;
 pub(crate) mod nothing;
-pub(crate) mod page;
+pub(crate) mod page_events;
 pub(crate) mod private;
 pub(crate) mod record;
 pub(crate) mod says;

@@ -1,6 +1,6 @@
 //! The sentence of a finding, made of its evidence. Nothing reads it again.
 
-use crate::found::heard::{lasted, times};
+use crate::found::played_audio::{lasted, times};
 use crate::found::{
     Ended, Evidence, Found, FullPath, HeldDown, Logged, PathChange, Refusal, ServerError, Source,
     Times, TooLarge, Underestimate, UsedPath, Why,

@@ -1,6 +1,6 @@
 //! The verdict: what happened to the call, in a few sentences, causes before their effects.
 
-use crate::found::heard::{Heard, gaps, lasted, times};
+use crate::found::played_audio::{PlayedAudio, gaps, lasted, times};
 use crate::found::{Evidence, Found, Meaning, RuleName, Source};
 use crate::judge::call::Call;
 use crate::judge::headroom;
@@ -406,7 +406,7 @@ impl Reader<'_> {
     /// call, the worst time of one.
     fn concealment(&self, sentences: &mut Vec<String>) {
         let Some(worst) = self.longest(RuleName::Concealment) else { return };
-        let mut all = Heard::default();
+        let mut all = PlayedAudio::default();
         for stream in self.dump.connections.iter().flat_map(|it| &it.streams) {
             if let Some(heard) = quality::heard(stream) {
                 all.add(&heard);

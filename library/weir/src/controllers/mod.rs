@@ -1,10 +1,10 @@
 //! The congestion controllers, one folder per standard, and their names.
 
 mod clock_drift;
-mod coverage;
 pub mod gcc;
 pub mod nada;
 mod rare_reports;
+mod reported_packets;
 pub mod scream;
 mod scream_common;
 pub mod scream_v2;

@@ -44,7 +44,7 @@ use self::shaping_buffer::ShapingBuffer;
 use crate::controller::{
     Controller, EcnMode, Metrics, RateLimits, Reason, Settings, Signals, Target,
 };
-use crate::controllers::coverage::{Coverage, Covered};
+use crate::controllers::reported_packets::{Covered, ReportedPackets};
 use crate::controllers::silence::{ReportInterval, Silence};
 use crate::feedback::{Ecn, FeedbackReport, PacketReport, SentPacket};
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
@@ -63,7 +63,7 @@ pub struct Nada {
     loss_ratio: f64,
     /// Smoothed marking ratio `p_mark`.
     marking_ratio: f64,
-    coverage: Coverage,
+    coverage: ReportedPackets,
     receive_rate: ReceiveRate,
     mode: Mode,
     signal: CongestionSignal,
@@ -98,7 +98,7 @@ impl Nada {
             loss_intervals: LossIntervals::default(),
             loss_ratio: 0.0,
             marking_ratio: 0.0,
-            coverage: Coverage::default(),
+            coverage: ReportedPackets::default(),
             receive_rate: ReceiveRate::default(),
             mode: Mode::RampUp,
             signal: CongestionSignal::default(),

@@ -36,8 +36,8 @@ mod tests;
 use crate::controller::{
     Burst, Controller, EcnMode, Metrics, RateLimits, Reason, Settings, Signals, Target,
 };
-use crate::controllers::coverage::{Coverage, Covered};
 use crate::controllers::rare_reports::{RareSteps, beyond};
+use crate::controllers::reported_packets::{Covered, ReportedPackets};
 use crate::controllers::scream_common::{
     Acknowledgement, BytesInFlight, DelayTarget, INITIAL_RTT, LossEventRate, LostPackets,
     QueuingDelay, RTT_MAX, Silence, SmoothedRtt,
@@ -126,7 +126,7 @@ pub struct ScreamV2 {
     unanswered: Unanswered,
     window: ReferenceWindow,
     silence: Silence,
-    coverage: Coverage,
+    coverage: ReportedPackets,
     acked: AckedBitrate,
     queue: MediaQueue,
     rate: MediaRate,
@@ -188,7 +188,7 @@ impl ScreamV2 {
             unanswered: Unanswered::default(),
             window: ReferenceWindow::new(window, p),
             silence: Silence::default(),
-            coverage: Coverage::default(),
+            coverage: ReportedPackets::default(),
             acked: AckedBitrate::default(),
             queue: MediaQueue::default(),
             rate,

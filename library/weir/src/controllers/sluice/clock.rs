@@ -6,8 +6,8 @@
 //! packet of a report until the report is there. A queue changes the delay alone.
 
 use super::Parameters;
+use super::in_order::InOrder;
 use super::queue::Queue;
-use super::stretch::Stretch;
 use crate::controllers::clock_drift::ClockDrift;
 use crate::feedback::FeedbackReport;
 use crate::units::{TimeDelta, Timestamp};
@@ -120,7 +120,7 @@ impl ReceiverClock {
     /// How far the clock is ahead while this stretch arrives; `None` if it may be stepped in it.
     pub(super) fn ahead_in(
         &self,
-        stretch: &Stretch,
+        stretch: &InOrder,
         now: Timestamp,
         queue: &Queue,
     ) -> Option<TimeDelta> {

@@ -1,10 +1,10 @@
 //! What the packets of a report say (S-1 to S-6).
 
 use super::clock::ReceiverClock;
+use super::in_order::InOrder;
 use super::parameters::Switch;
 use super::rate_meter::RateMeter;
 use super::sharing::{Pair, Passed, Sharing};
-use super::stretch::Stretch;
 use super::{REPORT_INTERVAL_MAX, RTT_MAX, SIZE_GAIN, Sluice, TIME_GAIN, elapsed};
 use crate::controller::EcnMode;
 use crate::feedback::{ArrivalTimes, Ecn, FeedbackReport, LossCounts, PacketReport};
@@ -141,10 +141,10 @@ impl Sluice {
     }
 
     /// The stretch with which these packets begin, if there is one.
-    fn stretch<'a>(&self, packets: &'a [PacketReport]) -> Option<Stretch<'a>> {
+    fn stretch<'a>(&self, packets: &'a [PacketReport]) -> Option<InOrder<'a>> {
         let is_usual = self.has_clock() && !self.policer.is_trying() && !self.cuts.has_lost();
         let next = self.coverage.next().filter(|_| is_usual)?;
-        Stretch::at_begin_of(packets, next)
+        InOrder::at_begin_of(packets, next)
     }
 
     fn on_packet(&mut self, packet: &PacketReport, about: &Report, counts: &mut Counts) {
@@ -188,7 +188,7 @@ impl Sluice {
 
     /// Takes a stretch at once. Returns false, without an effect, if it must be taken packet by
     /// packet.
-    fn on_stretch(&mut self, stretch: &Stretch, about: &Report, counts: &mut Counts) -> bool {
+    fn on_stretch(&mut self, stretch: &InOrder, about: &Report, counts: &mut Counts) -> bool {
         let Some(ahead) = self.clock.ahead_in(stretch, about.now, &self.queue) else {
             return false;
         };
@@ -219,7 +219,7 @@ impl Sluice {
     }
 
     /// What the gaps of a stretch say.
-    fn share_in(&mut self, stretch: &Stretch, ahead: TimeDelta, base: TimeDelta, about: &Report) {
+    fn share_in(&mut self, stretch: &InOrder, ahead: TimeDelta, base: TimeDelta, about: &Report) {
         let mut arrivals = stretch.arrivals();
         let Some((first, shown)) = arrivals.next() else { return };
         self.on_passed(about.passed(first, shown - ahead, base), first.size, about);

@@ -17,6 +17,7 @@ mod base;
 mod clock;
 mod competition;
 mod hand_over;
+mod in_order;
 mod law;
 mod losses;
 mod marks;
@@ -27,7 +28,6 @@ mod queue;
 mod radio;
 mod rate_meter;
 mod sharing;
-mod stretch;
 #[cfg(test)]
 mod tests;
 
@@ -48,8 +48,8 @@ use self::sharing::Sharing;
 use crate::controller::{
     Burst, Controller, EcnMode, Metrics, RateLimits, Reason, Settings, Signals, Target, Window,
 };
-use crate::controllers::coverage::Coverage;
 use crate::controllers::rare_reports::beyond;
+use crate::controllers::reported_packets::ReportedPackets;
 use crate::controllers::silence::{ReportInterval, Silence};
 use crate::feedback::{FeedbackReport, SentPacket};
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
@@ -76,7 +76,7 @@ pub struct Sluice {
     receiver_limit: Option<Bitrate>,
     clock: ReceiverClock,
     queue: Queue,
-    coverage: Coverage,
+    coverage: ReportedPackets,
     delivered: RateMeter,
     sent: RateMeter,
     losses: Losses,
@@ -139,7 +139,7 @@ impl Sluice {
             receiver_limit: None,
             clock: ReceiverClock::default(),
             queue: Queue::new(),
-            coverage: Coverage::default(),
+            coverage: ReportedPackets::default(),
             delivered: RateMeter::default(),
             sent: RateMeter::default(),
             losses: Losses::default(),

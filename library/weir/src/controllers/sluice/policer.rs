@@ -10,7 +10,7 @@
 //! bursts, and a trial lasts until several of them are missing.
 
 use super::Parameters;
-use super::stretch::Stretch;
+use super::in_order::InOrder;
 use crate::units::{Bitrate, TimeDelta, Timestamp};
 
 /// Number of packets over which the bursts of losses are counted.
@@ -130,7 +130,7 @@ impl Policer {
 
     /// The packets of a stretch arrived, while there is no trial. A delay above `base`, by the
     /// receiver's clock, is above the base.
-    pub(super) fn on_stretch(&mut self, stretch: &Stretch, base: TimeDelta) {
+    pub(super) fn on_stretch(&mut self, stretch: &InOrder, base: TimeDelta) {
         self.in_burst = false;
         // Without losses, the counts come to a point from where on nothing changes them.
         if self.bursts > 0.0 || self.packets * KEEP + 1.0 != self.packets {

@@ -1,6 +1,6 @@
 //! Rates over the last moments, from sums in a ring of buckets.
 
-use crate::controllers::coverage::Covered;
+use crate::controllers::reported_packets::Covered;
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 /// Number of buckets. With [`BUCKET`] they span 800 ms, more than the longest window asked for.

@@ -14,7 +14,7 @@
 use core::ops::{Add, Mul};
 
 use super::Parameters;
-use super::stretch::Stretch;
+use super::in_order::InOrder;
 use crate::feedback::ArrivalTimes;
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
@@ -222,7 +222,7 @@ impl Sharing {
     /// `least` is the time that a packet surely waited. Returns for how long the link was busy.
     pub(super) fn on_stretch(
         &mut self,
-        stretch: &Stretch,
+        stretch: &InOrder,
         ahead: TimeDelta,
         least: TimeDelta,
     ) -> Busy {

@@ -2,7 +2,7 @@
 
 /// What happened to received audio.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Heard {
+pub(crate) struct PlayedAudio {
     /// Samples that were played.
     pub samples: u64,
     /// Of these, samples that were made up, without the silence of a paused sender.
@@ -18,7 +18,7 @@ pub(crate) struct Heard {
     pub emitted: u64,
 }
 
-impl Heard {
+impl PlayedAudio {
     pub fn add(&mut self, other: &Self) {
         self.samples += other.samples;
         self.concealed += other.concealed;

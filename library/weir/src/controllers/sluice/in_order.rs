@@ -14,7 +14,7 @@ const SHORTEST: usize = 4;
 
 /// The first packets of a report, or of the rest of one.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stretch<'a> {
+pub(super) struct InOrder<'a> {
     pub(super) packets: &'a [PacketReport],
     /// Send times of the first and of the last packet, and their arrivals by the receiver's clock.
     pub(super) sent: [Timestamp; 2],
@@ -26,7 +26,7 @@ pub(super) struct Stretch<'a> {
     delays: [TimeDelta; LONGEST],
 }
 
-impl<'a> Stretch<'a> {
+impl<'a> InOrder<'a> {
     /// The stretch with which these packets begin, if there is one. Its numbers begin with `next`.
     #[inline]
     pub(super) fn at_begin_of(packets: &'a [PacketReport], next: i64) -> Option<Self> {

@@ -11,7 +11,7 @@ const SIZE_GAIN: f64 = 1.0 / 64.0;
 
 /// The packets on which there has been a report.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Coverage {
+pub(crate) struct ReportedPackets {
     /// The highest number reported on, and the one before this report.
     highest: Option<i64>,
     before: Option<i64>,
@@ -27,7 +27,7 @@ pub(crate) enum Covered {
     Counted,
 }
 
-impl Coverage {
+impl ReportedPackets {
     /// A report begins.
     pub(crate) fn begin_report(&mut self) {
         self.before = self.highest;
@@ -95,14 +95,14 @@ mod tests {
     use super::*;
     use crate::units::Timestamp;
 
-    fn on(coverage: &mut Coverage, number: i64) -> Covered {
+    fn on(coverage: &mut ReportedPackets, number: i64) -> Covered {
         let packet = PacketReport::new(number, DataSize::from_bytes(1_000), Timestamp::ZERO);
         coverage.on_packet(&packet)
     }
 
     #[test]
     fn packets_without_a_report_count_when_a_later_one_has_one() {
-        let mut coverage = Coverage::default();
+        let mut coverage = ReportedPackets::default();
         let missing = |bytes| Covered::New { missing: DataSize::from_bytes(bytes) };
         coverage.begin_report();
         assert_eq!([on(&mut coverage, 7), on(&mut coverage, 8)], [missing(0), missing(0)]);
