@@ -94,7 +94,9 @@ fn a_video_is_read_back_as_written_and_takes_no_column_where_none_is() {
     };
     let folder = record.write(&out.path().join("without")).unwrap();
     assert_eq!(columns(&folder), BTreeSet::from([14]));
-    let text = record.scenario.text.replacen("[[flow]]", "[[flow]]\nrepair = { nack = true }", 1);
+    let (flow, repaired) =
+        ("{ direction = \"up\"", "{ repair = { nack = true }, direction = \"up\"");
+    let text = record.scenario.text.replacen(flow, repaired, 1);
     record.scenario = weir_scenario::parse("mine", &text, None).unwrap();
     let config = record.scenario.sim_config(weir_controllers::LabAlgorithm::GccDraft);
     record.trace = weir_sim::run(&config, Seed::new(1));
@@ -110,7 +112,8 @@ fn a_video_is_read_back_as_written_and_takes_no_column_where_none_is() {
 fn what_tcp_transferred_is_read_back_as_it_was_written() {
     let out = tempfile::tempdir().unwrap();
     let mut record = record(1);
-    let text = format!("{}\n[[flow]]\nkind = \"tcp\"\n", record.scenario.text);
+    // After the last flow of the list.
+    let text = record.scenario.text.replacen("\n]\n", "\n  { kind = \"tcp\" },\n]\n", 1);
     record.scenario = weir_scenario::parse("mine", &text, None).unwrap();
     let config = record.scenario.sim_config(weir_controllers::LabAlgorithm::GccDraft);
     record.trace = weir_sim::run(&config, Seed::new(1));
@@ -423,8 +426,8 @@ fn a_column_that_comes_late_is_empty_in_the_rows_before() {
 fn cellular() -> Record {
     let found = catalogue::find("demo/lte-5").unwrap().remove(0);
     let bearer = "[network.terminal.caller.bearer.video]\nqci = 2\ngbr = \"1Mbps\"\n\
-                  from = \"500ms\"\nuntil = \"1500ms\"\n[network.up]";
-    let text = found.text.replacen("\"60s\"", "\"2s\"", 1).replacen("[network.up]", bearer, 1);
+                  from = \"500ms\"\nuntil = \"1500ms\"\n[media]";
+    let text = found.text.replacen("\"60s\"", "\"2s\"", 1).replacen("[media]", bearer, 1);
     let scenario = weir_scenario::parse("mine", &text, None).unwrap();
     let config = scenario.sim_config(weir_controllers::LabAlgorithm::GccDraft);
     let trace = weir_sim::run(&config, Seed::new(1));

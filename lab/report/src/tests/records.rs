@@ -18,8 +18,8 @@ use super::{Report, simulated};
 pub(super) fn cellular() -> Record {
     let found = catalogue::find("demo/lte-5").unwrap().remove(0);
     let bearer = "[network.terminal.caller.bearer.video]\nqci = 2\ngbr = \"1Mbps\"\n\
-                  from = \"500ms\"\nuntil = \"1500ms\"\n[network.up]";
-    let text = found.text.replacen("\"60s\"", "\"2s\"", 1).replacen("[network.up]", bearer, 1);
+                  from = \"500ms\"\nuntil = \"1500ms\"\n[media]";
+    let text = found.text.replacen("\"60s\"", "\"2s\"", 1).replacen("[media]", bearer, 1);
     let scenario = weir_scenario::parse("mine", &text, None).unwrap();
     let config = scenario.sim_config(weir_controllers::LabAlgorithm::GccDraft);
     let trace = weir_sim::run(&config, Seed::new(1));
