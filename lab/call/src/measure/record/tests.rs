@@ -1,6 +1,5 @@
-use weir_record::calls::derive::Sent;
-
 use weir_emu::Sample;
+use weir_record::calls::derive::Sent;
 
 use super::*;
 
