@@ -30,8 +30,6 @@ check=$(either '' --check)
 run cargo fmt --all "$check"
 for apart in bench/peers library/gst library/noq library/quinn library/str0m library/webrtc-rs fuzz examples/bare-metal examples/camera examples/fixed-memory examples/gstreamer \
     examples/own-controller examples/udp examples/webrtc-rs ./arena/*/Cargo.toml; do
-    # Its source is that of str0m, see its build.sh.
-    [ "$apart" != ./arena/str0m-chat/Cargo.toml ] || continue
     run cargo fmt --manifest-path "${apart%/Cargo.toml}/Cargo.toml" "$check"
 done
 
