@@ -10,7 +10,7 @@ cd "$(dirname "$0")/../.."
 # are made public and nothing else is changed.
 made=target/peers
 manifest=bench/peers/Cargo.toml
-if ! cargo fetch --quiet --locked --manifest-path "$manifest"; then
+if ! cargo fetch --quiet --manifest-path "$manifest"; then
     echo 'bench-peers: skipped: the sources of the peers cannot be fetched' >&2
     exit 0
 fi
@@ -25,13 +25,8 @@ sed -i.as-published 's/^mod rtp_;/pub mod rtp_;/; s/^pub(crate) mod bwe_;/pub mo
 trace=$PWD/$made/trace.txt
 results=$made/results.tsv
 export RUSTFLAGS='--cap-lints=allow'
-# The changed source is no package of the registry, as the lock file has it.
-lock=examples/Cargo.lock
-kept=$(mktemp)
-cp "$lock" "$kept"
-trap 'cp "$kept" "$lock"; rm "$kept"' EXIT
-CARGO_PROFILE_RELEASE_LTO=fat CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1 cargo build --quiet --release \
-    --config "patch.crates-io.str0m.path='$PWD/$made/str0m'" --manifest-path "$manifest" --target-dir "$made/build"
+cargo build --quiet --release --config "patch.crates-io.str0m.path='$PWD/$made/str0m'" \
+    --manifest-path "$manifest" --target-dir "$made/build"
 "$made/build/release/peers" trace "$trace"
 "$made/build/release/peers" time "$trace" > "$results"
 if command -v go > /dev/null; then
