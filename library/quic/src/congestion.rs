@@ -130,6 +130,24 @@ impl AckEnd {
     }
 }
 
+/// Parts of what the controller counts, in a packet of the path's largest size.
+#[derive(Clone, Copy, Debug)]
+struct Shares {
+    /// The QUIC packet: without the headers below it.
+    packet: f64,
+    /// The application's bytes.
+    media: f64,
+}
+
+impl Shares {
+    fn of(config: &Config) -> Self {
+        let (mtu, headers) = (config.mtu.as_bytes(), config.headers.as_bytes());
+        let packet = mtu as f64 / (mtu + headers) as f64;
+        let media = packet * mtu.saturating_sub(config.framing.as_bytes()) as f64 / mtu as f64;
+        Self { packet, media }
+    }
+}
+
 /// Congestion control of one path of a QUIC connection.
 ///
 /// Call [`on_packet_sent`] for each ack-eliciting packet. For each ACK frame, name the packets
@@ -161,6 +179,10 @@ pub struct Congestion {
     answered_until: Option<Timestamp>,
     probes: Probes,
     target: Target,
+    /// What the host is told follows from the target and what is above, and it asks for each packet.
+    pacing_rate: Bitrate,
+    window: DataSize,
+    shares: Shares,
     repeats: Repeats,
     /// The application's bytes that wait, as far as it told.
     queued: DataSize,
@@ -184,7 +206,7 @@ impl Congestion {
     /// packets that the host sends.
     pub fn new(controller: Box<dyn Controller + Send>, config: Config) -> Self {
         let target = controller.target();
-        Self {
+        let mut path = Self {
             controller,
             config,
             history: History::new(),
@@ -199,11 +221,16 @@ impl Congestion {
             answered_until: None,
             probes: Probes::default(),
             target,
+            pacing_rate: Bitrate::ZERO,
+            window: DataSize::ZERO,
+            shares: Shares::of(&config),
             repeats: Repeats::default(),
             queued: DataSize::ZERO,
             sent_since_padding: DataSize::ZERO,
             padding_asked: None,
-        }
+        };
+        path.settle();
+        path
     }
 
     /// An ack-eliciting packet left.
@@ -220,7 +247,7 @@ impl Congestion {
             .with_probe(probe)
             .with_padding(packet.padding);
         self.controller.on_packet_sent(now, &packet);
-        self.target = self.controller.target();
+        self.take_target();
     }
 
     /// The ACK frame acknowledges this packet. A packet that the host called lost counts as late.
@@ -286,6 +313,7 @@ impl Congestion {
         }
         self.take_acked(now, ack.delay);
         self.report_if_due(now);
+        self.settle();
     }
 
     /// Moves the acknowledged packets to the batch, with their arrival times.
@@ -369,12 +397,14 @@ impl Congestion {
         self.queued = queued;
         let (added, queued) = (self.with_headers(added), self.with_headers(queued));
         self.controller.on_media_queued(now, added, queued);
-        self.target = self.controller.target();
+        self.take_target();
     }
 
     /// The largest QUIC packet of the path changed.
     pub fn on_mtu(&mut self, mtu: DataSize) {
         self.config.mtu = mtu.max(DataSize::from_bytes(1));
+        self.shares = Shares::of(&self.config);
+        self.settle();
     }
 
     /// Packets take another path from now on. What was sent on the old one is forgotten.
@@ -387,19 +417,19 @@ impl Congestion {
         self.source = Source::default();
         (self.heard, self.answered_until) = (None, None);
         self.controller.on_route_change(now);
-        self.target = self.controller.target();
+        self.take_target();
     }
 
     /// See [`Controller::set_limits`].
     pub fn set_limits(&mut self, now: Timestamp, limits: RateLimits) {
         self.controller.set_limits(now, limits);
-        self.target = self.controller.target();
+        self.take_target();
     }
 
     /// See [`Controller::set_desired_bitrate`].
     pub fn set_desired_bitrate(&mut self, now: Timestamp, desired: Option<Bitrate>) {
         self.controller.set_desired_bitrate(now, desired);
-        self.target = self.controller.target();
+        self.take_target();
     }
 
     /// The time of [`Congestion::next_timeout`] has passed.
@@ -407,6 +437,7 @@ impl Congestion {
         self.run_late_timeout(now);
         self.report_if_due(now);
         self.probes.update(now, self.target.probe);
+        self.settle();
     }
 
     /// When [`Congestion::on_timeout`] is due.
@@ -426,7 +457,7 @@ impl Congestion {
         }
         let before = self.target.bitrate;
         self.controller.on_timeout(now);
-        self.target = self.controller.target();
+        self.take_target();
         if self.target.bitrate < before {
             let heard = self.heard.unwrap_or(now);
             self.answered_until = Some(heard + (now - heard) * SILENCE_GROWTH);
@@ -445,8 +476,25 @@ impl Congestion {
         }
         self.controller.on_feedback(now, self.batch.complete(now));
         self.batch.clear();
-        self.target = self.controller.target();
+        self.take_target();
         self.probes.update(now, self.target.probe);
+    }
+
+    fn take_target(&mut self) {
+        self.target = self.controller.target();
+        self.settle();
+    }
+
+    fn settle(&mut self) {
+        let paced = self.source.pacing_rate(&self.target);
+        let probe = self.probes.running().map_or(paced, |(probe, _)| probe.rate.max(paced));
+        let share = self.shares.packet;
+        self.pacing_rate = probe * share;
+        let host = window(self.config.window, self.pacing_rate, self.srtt, self.config.mtu);
+        self.window = match self.target.window {
+            Some(own) => (own.congestion_window * share).max(self.config.mtu * 2.0).min(host),
+            None => host,
+        };
     }
 
     /// What the controller asks for, with the headers of IP and UDP.
@@ -454,45 +502,31 @@ impl Congestion {
         &self.target
     }
 
-    /// The part of QUIC packets in what the controller counts.
-    fn packet_share(&self) -> f64 {
-        let (mtu, headers) = (self.config.mtu.as_bytes(), self.config.headers.as_bytes());
-        mtu as f64 / (mtu + headers) as f64
-    }
-
-    /// The part of the application's bytes.
-    fn media_share(&self) -> f64 {
-        let (mtu, framing) = (self.config.mtu.as_bytes(), self.config.framing.as_bytes());
-        self.packet_share() * mtu.saturating_sub(framing) as f64 / mtu as f64
-    }
-
     fn with_headers(&self, bytes: DataSize) -> DataSize {
-        bytes * (1.0 / self.packet_share())
+        bytes * (1.0 / self.shares.packet)
     }
 
     /// What the encoder may make, in the application's bytes: the target without headers, without
     /// what is sent again for lost packets, and without what has waited for long. At least half of
     /// the target.
     pub fn media_bitrate(&self) -> Bitrate {
-        let whole = self.target.source_bitrate * self.media_share();
-        let usual = self.pacing_rate() * USUAL_QUEUE;
-        let waits = self.queued.saturating_sub(usual) / DRAIN_TIME;
+        let whole = self.target.source_bitrate * self.shares.media;
+        let waits = match self.queued {
+            DataSize::ZERO => Bitrate::ZERO,
+            queued => queued.saturating_sub(self.pacing_rate * USUAL_QUEUE) / DRAIN_TIME,
+        };
         let first = whole * (1.0 - self.repeats.share());
         first.saturating_sub(waits).max(whole * MIN_MEDIA_SHARE)
     }
 
     /// The rate at which the host sends QUIC packets.
     pub fn pacing_rate(&self) -> Bitrate {
-        let paced = self.source.pacing_rate(&self.target);
-        let probe = self.probes.running().map_or(paced, |(probe, _)| probe.rate.max(paced));
-        probe * self.packet_share()
+        self.pacing_rate
     }
 
     /// What may be in flight, in bytes of QUIC packets.
     pub fn window(&self) -> DataSize {
-        let host = window(self.config.window, self.pacing_rate(), self.srtt, self.config.mtu);
-        let own = self.target.window.map(|window| window.congestion_window * self.packet_share());
-        own.map_or(host, |own| own.max(self.config.mtu + self.config.mtu).min(host))
+        self.window
     }
 
     /// Bytes of padding that the application should send now, as DATAGRAM frames that nobody
@@ -500,6 +534,7 @@ impl Congestion {
     /// time.
     pub fn take_padding(&mut self, now: Timestamp) -> DataSize {
         self.probes.update(now, self.target.probe);
+        self.settle();
         let asked = self.padding_asked.replace(now).unwrap_or(now);
         let since = (now - asked).clamp(TimeDelta::ZERO, PADDING_MEMORY);
         let sent = core::mem::take(&mut self.sent_since_padding);

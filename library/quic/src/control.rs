@@ -21,12 +21,14 @@ pub struct Shared {
 
 impl Shared {
     /// The time of an event of the host. It does not go back.
+    #[inline]
     pub fn time(&mut self, now: Instant) -> Timestamp {
         self.latest = self.latest.max(self.exact_time(now));
         self.latest
     }
 
     /// The time of any instant, such as the send time by which a host names a packet.
+    #[inline]
     pub fn exact_time(&self, instant: Instant) -> Timestamp {
         Timestamp::from_instant(self.origin, instant)
     }
@@ -48,6 +50,7 @@ impl Control {
     }
 
     /// For the host's adapter: the state, locked.
+    #[inline]
     pub fn host(&self) -> MutexGuard<'_, Shared> {
         // A panic elsewhere left nothing half done that counts here.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)

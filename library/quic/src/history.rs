@@ -235,7 +235,13 @@ impl History {
 
     /// The first index in this part of a run whose number is at least `number`.
     fn position(&self, begin: usize, end: usize, number: u64) -> usize {
-        let (mut low, mut high) = (begin, end);
+        let Some(first) = self.entries.get(begin).map(|entry| entry.number) else { return begin };
+        // Hosts skip few numbers, so it is mostly there, and never behind.
+        let guess = begin.saturating_add(number.saturating_sub(first) as usize);
+        if guess < end && self.entries[guess].number == number {
+            return guess;
+        }
+        let (mut low, mut high) = (begin, end.min(guess));
         while low < high {
             let middle = low + (high - low) / 2;
             if self.entries[middle].number < number {

@@ -18,6 +18,9 @@ pub(crate) struct Repeats {
 impl Repeats {
     fn fade(&mut self, now: Timestamp) {
         let passed = now - self.at.replace(now).unwrap_or(now);
+        if passed == TimeDelta::ZERO {
+            return;
+        }
         let keep = MEMORY / (MEMORY + passed.max(TimeDelta::ZERO));
         self.lost *= keep;
         self.all *= keep;

@@ -7,6 +7,7 @@ use crate::units::TimeDelta;
 
 impl From<Duration> for TimeDelta {
     /// A duration beyond 292 years becomes [`TimeDelta::MAX`].
+    #[inline]
     fn from(duration: Duration) -> Self {
         i64::try_from(duration.as_nanos()).map_or(Self::MAX, Self::from_nanos)
     }

@@ -19,9 +19,12 @@ impl Timestamp {
     /// assert_eq!(now, Timestamp::from_millis(20));
     /// assert_eq!(now.to_instant(origin), Some(origin + Duration::from_millis(20)));
     /// ```
+    #[inline]
     pub fn from_instant(origin: Instant, instant: Instant) -> Self {
-        let since = TimeDelta::from(instant.saturating_duration_since(origin));
-        Self::ZERO + since - TimeDelta::from(origin.saturating_duration_since(instant))
+        match instant.checked_duration_since(origin) {
+            Some(since) => Self::ZERO + TimeDelta::from(since),
+            None => Self::ZERO - TimeDelta::from(origin.saturating_duration_since(instant)),
+        }
     }
 
     /// The instant at this time after `origin`. `None` if the system cannot represent it, as with

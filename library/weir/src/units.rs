@@ -158,6 +158,7 @@ impl Sub<TimeDelta> for Timestamp {
 }
 impl Sub for Timestamp {
     type Output = TimeDelta;
+    #[inline]
     fn sub(self, rhs: Self) -> TimeDelta {
         TimeDelta(sub(self.0, rhs.0))
     }
