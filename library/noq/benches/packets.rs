@@ -14,7 +14,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use criterion::{Criterion, Throughput};
-use noq_proto::congestion::{Bbr3Config, Controller, ControllerFactory, CubicConfig, NewRenoConfig};
+use noq_proto::congestion::{
+    Bbr3Config, Controller, ControllerFactory, CubicConfig, NewRenoConfig,
+};
 use weir::{Algorithm, Bitrate, RateLimits};
 use weir_noq::RealTime;
 
