@@ -24,7 +24,7 @@ adapters='str0m webrtc-rs noq quinn'
 [ -z "${CI:-}" ] || adapters=''
 for name in $adapters; do
     cargo clippy --manifest-path "library/$name/Cargo.toml" --target-dir "${CARGO_TARGET_DIR:-target}/examples" \
-        --all-targets -- -D warnings
+        --all-targets --all-features -- -D warnings
 done
 # A workspace of its own whose lock file lacks a crate builds something else on each machine.
 for lock in $(git ls-files '*Cargo.lock'); do

@@ -252,7 +252,7 @@ gstreamer() {
 adapters() {
     local name
     for name in webrtc-rs str0m noq quinn; do
-        step "adapter for $name" cargo test --quiet --manifest-path "library/$name/Cargo.toml" --target-dir "$target/examples"
+        step "adapter for $name" cargo test --quiet --all-features --manifest-path "library/$name/Cargo.toml" --target-dir "$target/examples"
     done
     step 'build of the example of a forwarding server' cargo test --no-run --quiet --locked \
         --manifest-path examples/sfu/Cargo.toml --target-dir "$target/examples"

@@ -1,12 +1,12 @@
 //! A controller as noq calls it.
 
 use std::any::Any;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{Controller, ControllerMetrics};
 use weir::{DataSize, TimeDelta, Timestamp};
-use weir_quic::{AckEnd, Congestion, Control, PacketName, Sent};
+use weir_quic::{AckEnd, Congestion, Control, PacketName, Sent, Space};
 
 /// A controller of one path. A clone is the same one: noq clones it to show its state, and when
 /// a path continues from another address.
@@ -27,14 +27,80 @@ impl Flow {
     pub(crate) fn control(&self) -> Control {
         self.control.clone()
     }
+
+    pub(crate) fn sent(&self, now: Instant, packet: Sent) {
+        let mut shared = self.control.host();
+        let now = shared.time(now);
+        shared.congestion.on_packet_sent(now, packet);
+    }
+
+    /// A packet is acknowledged; `space` if the stack tells it, or else its send time names it.
+    pub(crate) fn acked(
+        &mut self,
+        space: Option<Space>,
+        number: u64,
+        sent: Instant,
+        srtt: Duration,
+    ) {
+        self.srtt = Some(srtt.into());
+        let mut shared = self.control.host();
+        let name = match space {
+            Some(space) => PacketName::Numbered(space, number),
+            None => PacketName::Number(number, Some(shared.exact_time(sent))),
+        };
+        shared.congestion.on_packet_acked(name);
+    }
+
+    pub(crate) fn acks_end(&mut self, now: Instant, app_limited: bool) {
+        let mut shared = self.control.host();
+        let now = shared.time(now);
+        let mut ack = AckEnd::default().with_app_limited(app_limited);
+        ack.smoothed_rtt = self.srtt;
+        shared.congestion.on_ack_end(now, ack);
+    }
+
+    pub(crate) fn lost(&mut self, now: Instant, name: PacketName) {
+        let mut shared = self.control.host();
+        let now = shared.time(now);
+        self.last_loss = Some(now);
+        shared.congestion.on_packet_lost(now, name);
+    }
+
+    /// Losses come one by one, see [`Flow::lost`]; what is left of an event is a mark. How many
+    /// packets were marked is not told.
+    pub(crate) fn congested(&mut self, is_ecn: bool) {
+        if is_ecn {
+            self.control.host().congestion.on_marks(1);
+        }
+    }
+
+    /// All losses that the stack remembers were none. It forgets those that were sent two probe
+    /// timeouts before its last loss, and a probe timeout is longer than a round trip.
+    pub(crate) fn losses_were_none(&mut self) {
+        if let (Some(last_loss), Some(srtt)) = (self.last_loss, self.srtt) {
+            self.control.host().congestion.on_losses_taken_back(last_loss - srtt * 2);
+        }
+    }
+
+    pub(crate) fn mtu(&mut self, mtu: u16) {
+        self.control.host().congestion.on_mtu(DataSize::from_bytes(mtu.into()));
+    }
+
+    /// The window, in bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.control.host().congestion.window().as_bytes()
+    }
+
+    /// The pacing rate, in bytes a second.
+    #[cfg(feature = "moq")]
+    pub(crate) fn pacing(&self) -> u64 {
+        self.control.host().congestion.pacing_rate().as_bps() / 8
+    }
 }
 
 impl Controller for Flow {
     fn on_packet_sent(&mut self, now: Instant, bytes: u16, pn: u64) {
-        let mut shared = self.control.host();
-        let now = shared.time(now);
-        let size = DataSize::from_bytes(bytes.into());
-        shared.congestion.on_packet_sent(now, Sent::numbered(pn, size));
+        self.sent(now, Sent::numbered(pn, DataSize::from_bytes(bytes.into())));
     }
 
     fn on_ack(
@@ -46,10 +112,7 @@ impl Controller for Flow {
         _app_limited: bool,
         rtt: &RttEstimator,
     ) {
-        self.srtt = Some(rtt.get().into());
-        let mut shared = self.control.host();
-        let sent = shared.exact_time(sent);
-        shared.congestion.on_packet_acked(PacketName::Number(pn, Some(sent)));
+        self.acked(None, pn, sent, rtt.get());
     }
 
     fn on_end_acks(
@@ -59,15 +122,9 @@ impl Controller for Flow {
         app_limited: bool,
         _largest: Option<u64>,
     ) {
-        let mut shared = self.control.host();
-        let now = shared.time(now);
-        let mut ack = AckEnd::default().with_app_limited(app_limited);
-        ack.smoothed_rtt = self.srtt;
-        shared.congestion.on_ack_end(now, ack);
+        self.acks_end(now, app_limited);
     }
 
-    /// Losses come one by one, see [`Controller::on_packet_lost`]; what is left is a mark. How
-    /// many packets were marked is not told.
     fn on_congestion_event(
         &mut self,
         _now: Instant,
@@ -77,24 +134,15 @@ impl Controller for Flow {
         _lost_bytes: u64,
         _largest_lost_pn: u64,
     ) {
-        if is_ecn {
-            self.control.host().congestion.on_marks(1);
-        }
+        self.congested(is_ecn);
     }
 
     fn on_packet_lost(&mut self, _lost_bytes: u16, pn: u64, now: Instant) {
-        let mut shared = self.control.host();
-        let now = shared.time(now);
-        self.last_loss = Some(now);
-        shared.congestion.on_packet_lost(now, PacketName::Number(pn, None));
+        self.lost(now, PacketName::Number(pn, None));
     }
 
-    /// All losses that noq remembers were none. It forgets those that were sent two probe timeouts
-    /// before its last loss, and a probe timeout is longer than a round trip.
     fn on_spurious_congestion_event(&mut self) {
-        if let (Some(last_loss), Some(srtt)) = (self.last_loss, self.srtt) {
-            self.control.host().congestion.on_losses_taken_back(last_loss - srtt * 2);
-        }
+        self.losses_were_none();
     }
 
     /// noq has these by a patch, see `arena/noq-receive-ts`.
@@ -105,11 +153,11 @@ impl Controller for Flow {
     }
 
     fn on_mtu_update(&mut self, new_mtu: u16) {
-        self.control.host().congestion.on_mtu(DataSize::from_bytes(new_mtu.into()));
+        self.mtu(new_mtu);
     }
 
     fn window(&self) -> u64 {
-        self.control.host().congestion.window().as_bytes()
+        self.bytes()
     }
 
     fn metrics(&self) -> ControllerMetrics {
@@ -126,7 +174,7 @@ impl Controller for Flow {
     }
 
     fn initial_window(&self) -> u64 {
-        self.window()
+        self.bytes()
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {

@@ -1,6 +1,8 @@
 #![doc = include_str!("../README.md")]
 
 mod flow;
+#[cfg(feature = "moq")]
+pub mod moq;
 
 use std::any::Any;
 use std::sync::Arc;

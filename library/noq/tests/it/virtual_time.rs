@@ -115,7 +115,7 @@ fn an_application_finds_the_control_of_its_connection() {
     assert!(control.media_bitrate() > kbps(2_000), "{control:?}");
     control.set_limits(RateLimits::new(kbps(100), kbps(300), kbps(1_000)).unwrap());
     assert_eq!(control.target().bitrate, kbps(1_000));
-    assert_eq!(shim::host::rate_in(&state.metrics()), Some(control.media_bitrate().as_bps()));
+    assert_eq!(shim::host::rate_of(state), Some(control.media_bitrate()));
     // A controller of the stack has none.
     let cubic = Arc::new(CubicConfig::default()).build(std::time::Instant::now(), 1_200);
     assert!(shim::control(cubic).is_none());

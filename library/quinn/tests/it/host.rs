@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use quinn::congestion::{Controller, ControllerFactory, ControllerMetrics};
+use quinn::congestion::{Controller, ControllerFactory};
 use quinn::rustls::RootCertStore;
 use quinn::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use quinn::{ClientConfig, ServerConfig, TransportConfig};
@@ -41,15 +41,15 @@ pub fn estimate(connection: &Connection) -> Bitrate {
 
 /// The rate in the metrics, else the window in a round trip.
 pub fn estimate_of(controller: &dyn Controller, rtt: Duration) -> Bitrate {
-    if let Some(bps) = rate_in(&controller.metrics()) {
-        return Bitrate::from_bps(bps);
+    match rate_of(controller) {
+        Some(rate) => rate,
+        None => Bitrate::from_bps_f64(controller.window() as f64 * 8.0 / rtt.as_secs_f64()),
     }
-    Bitrate::from_bps_f64(controller.window() as f64 * 8.0 / rtt.as_secs_f64())
 }
 
-/// The rate for media in these metrics, in bit/s.
-pub fn rate_in(metrics: &ControllerMetrics) -> Option<u64> {
-    metrics.pacing_rate.filter(|&bps| bps > 0)
+/// The rate for media that the controller tells.
+pub fn rate_of(controller: &dyn Controller) -> Option<Bitrate> {
+    controller.metrics().pacing_rate.filter(|&bps| bps > 0).map(Bitrate::from_bps)
 }
 
 /// Datagrams that arrived, and their bytes.
