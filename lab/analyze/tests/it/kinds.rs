@@ -73,8 +73,8 @@ fn a_time_in_which_all_is_lost_weighs_as_much_as_any_other() {
     assert!(answer.verdict.starts_with(words), "{}", answer.verdict);
 }
 
-/// Packets of a second of a stream that came, and those that are counted as lost in it, of an outage
-/// from `from_s` to `to_s`: the first packet behind it shows the gap.
+/// Packets of a second of a stream that came, and those that are counted as lost in it, of an
+/// outage from `from_s` to `to_s`: the first packet behind it shows the gap.
 fn of_outage(second: u64, usual: u64, (from_s, to_s): (f64, f64)) -> (u64, i64) {
     let at_s = |packet: u64| second as f64 - 1.0 + packet as f64 / usual as f64;
     let came = (0..usual).filter(|it| !(from_s..to_s).contains(&at_s(*it))).count() as u64;

@@ -191,13 +191,13 @@ fn length_s(sample: &Sample) -> f64 {
 /// earlier one if this report knows of more packets than were sent since. In an outage, the reports
 /// say nothing new.
 fn reported_since(samples: &[Sample], first: usize, index: usize, lost: u64) -> usize {
-    let sent = |at: usize| sent_once(&samples[at]);
-    let own: f64 = (first..=index).map(sent).sum();
-    let known = known_expected(&samples[first..=index]);
+    let since = &samples[first..=index];
+    let own: f64 = since.iter().map(sent_once).sum();
+    let known = known_expected(since);
     // Without a count, the packets of this report may all be behind the lost ones.
     let all = match known {
         Some(known) => known as f64,
-        None if lost as f64 > own => lost as f64 + sent(index),
+        None if lost as f64 > own => lost as f64 + sent_once(&samples[index]),
         None => own,
     };
     let (mut begin, mut covered) = (first, own);
@@ -210,7 +210,7 @@ fn reported_since(samples: &[Sample], first: usize, index: usize, lost: u64) -> 
     let slack = on_its_way + BEYOND_CHANCE * own.sqrt();
     while begin > 0 && covered + slack < all && samples[begin - 1].loss.unwrap_or(0.0) == 0.0 {
         begin -= 1;
-        covered += sent(begin);
+        covered += sent_once(&samples[begin]);
     }
     if lost as f64 >= OUTAGE * covered { begin } else { first }
 }
