@@ -1,5 +1,6 @@
 //! What was found in a call, as types. `says` makes sentences of them, once, at the edge.
 
+mod interface;
 mod meaning;
 pub(crate) mod played_audio;
 mod rule;
@@ -13,6 +14,7 @@ use weir_record::calls::stats::Kind;
 use crate::read::dump::{Connection, Stream, StreamDirection};
 use played_audio::PlayedAudio;
 
+pub(crate) use interface::Interface;
 pub(crate) use meaning::Meaning;
 pub use rule::Part;
 pub(crate) use rule::RuleName;
@@ -330,8 +332,8 @@ pub(crate) struct UsedPath {
     pub protocol: String,
     pub local: String,
     pub remote: String,
-    /// Of the device: `wifi`, `cellular` and the like.
-    pub network: Option<String>,
+    /// Of the device.
+    pub interface: Option<Interface>,
     /// Addresses and ports; browsers may hide them.
     pub places: [Option<(IpAddr, u16)>; 2],
     /// The TURN server of a relayed local end.

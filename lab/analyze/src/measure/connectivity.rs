@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use weir_record::calls::stats::CandidatePair;
 
 pub(crate) use crate::found::UsedPath;
-use crate::found::{Ended, Evidence, Found, PathChange, Refusal, ServerError, Subject, Why};
+use crate::found::{
+    Ended, Evidence, Found, Interface, PathChange, Refusal, ServerError, Subject, Why,
+};
 use crate::read::dump::{Connection, ConnectionChange, ConnectionEvent, ConnectionState, Dump};
 
 /// A connection whose checks go on for so long, in s, without an end in the dump is not connected.
@@ -326,6 +328,18 @@ pub(crate) fn path_changes(connection: &Connection) -> Vec<f64> {
     changes
 }
 
+/// The interfaces of a connection, each with the time in s from which it was used.
+pub(crate) fn interfaces(connection: &Connection) -> Vec<(f64, Interface)> {
+    let mut found: Vec<(f64, Interface)> = Vec::new();
+    for (at_s, path, _) in used_paths(connection) {
+        let Some(interface) = path.interface else { continue };
+        if found.last().is_none_or(|(_, before)| *before != interface) {
+            found.push((at_s, interface));
+        }
+    }
+    found
+}
+
 /// The path of a connection at its end.
 pub(crate) fn last_path(connection: &Connection) -> Option<UsedPath> {
     let reports = connection.streams.iter().flat_map(|it| it.reports.last());
@@ -344,7 +358,7 @@ impl UsedPath {
             protocol: to_relay.unwrap_or(&pair.local.protocol).to_lowercase(),
             local: pair.local.candidate_type.clone(),
             remote: pair.remote.candidate_type.clone(),
-            network: pair.local.network_type.clone(),
+            interface: pair.local.network_type.as_deref().and_then(Interface::of),
             places: [&pair.local, &pair.remote].map(|it| Some((it.address?, it.port))),
             relay: pair.local.url.clone().filter(|_| is_relayed),
         })

@@ -1,5 +1,6 @@
 //! The answer: sentences, tables, records, pages. Here alone is prose.
 
+mod advice;
 pub(crate) mod answer;
 pub(crate) mod app;
 pub(crate) mod bottleneck;

@@ -185,25 +185,14 @@ impl UsedPath {
         let relay = self.relay.as_ref().map(|url| format!(", {url}")).unwrap_or_default();
         Some(format!("{} ({}{relay})", self.how()?, self.words()))
     }
-
-    /// Such as `Wi-Fi`; `None` if the browser does not say it.
-    fn network_name(&self) -> Option<&str> {
-        let name = self.network.as_deref().filter(|it| !it.is_empty() && *it != "unknown")?;
-        Some(match name {
-            "wifi" => "Wi-Fi",
-            "vpn" => "a VPN",
-            "ethernet" => "Ethernet",
-            other => other,
-        })
-    }
 }
 
 impl PathChange {
     pub fn words(&self) -> String {
         let ends = (self.from.words(), self.to.words());
-        let networks = self.from.network_name().zip(self.to.network_name());
+        let networks = self.from.interface.zip(self.to.interface);
         let what = match networks.filter(|(from, to)| from != to) {
-            Some((from, to)) => format!("from {from} to {to}"),
+            Some((from, to)) => format!("from {} to {}", from.name(), to.name()),
             None if ends.0 != ends.1 => format!("from {} to {}", ends.0, ends.1),
             None => match self.places() {
                 Some(places) => format!("{places}, {} as before", ends.0),

@@ -285,7 +285,7 @@ fn begin(dump: &Dump, name: &str) -> ConnectionRow {
     ConnectionRow {
         connection: name.into(),
         path: path.as_ref().map(UsedPath::words),
-        network: path.as_ref().and_then(|it| it.network.clone()),
+        network: path.as_ref().and_then(|it| Some(it.interface?.word().into())),
         relay: path.and_then(|it| it.relay),
         ice_s: took(checking_s, ice_s),
         dtls_s: took(ice_s, whole_s),

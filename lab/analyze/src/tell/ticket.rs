@@ -1,12 +1,14 @@
 //! The answer for a customer's ticket: what was noticed, where it comes from, what to try. Three
 //! sentences without terms of the field.
 
-use crate::found::{Evidence, Found, Meaning, Part, Refusal, RuleName, Source};
+use crate::found::{Evidence, Found, Interface, Meaning, Part, Refusal, RuleName, Source};
 use crate::judge::call::Call;
 use crate::judge::judgement::{self, Judgement, Outcome};
 use crate::judge::rules::LOSS;
+use crate::measure::connectivity;
 use crate::read::dump::StreamDirection;
 use crate::read::time_of_day::{clock, date_and_clock};
+use crate::tell::advice::advice;
 use crate::tell::says::{mbps, percent};
 
 /// The ticket of a call.
@@ -15,6 +17,7 @@ pub(crate) fn ticket(call: &Call<'_>, judgement: &Judgement) -> String {
         duration_s: call.network().duration_s,
         zero_ms: call.dump.zero_ms,
         noticed_rtt_ms: judgement::noticed_rtt_ms(call),
+        interfaces: interfaces(call),
     };
     of_judgement(judgement, &facts)
 }
@@ -25,9 +28,39 @@ struct Facts {
     zero_ms: Option<f64>,
     /// Round trips that people who talk notice.
     noticed_rtt_ms: Option<f64>,
+    interfaces: Vec<Used>,
+}
+
+/// The interface of a connection from a time in s on.
+struct Used {
+    connection: String,
+    from_s: f64,
+    interface: Interface,
+}
+
+fn interfaces(call: &Call<'_>) -> Vec<Used> {
+    let mut all = Vec::new();
+    for connection in &call.dump.connections {
+        for (from_s, interface) in connectivity::interfaces(connection) {
+            all.push(Used { connection: connection.name.clone(), from_s, interface });
+        }
+    }
+    all
 }
 
 impl Facts {
+    /// The interface of the device when something was found. Most devices have one.
+    fn interface(&self, found: &Found) -> Option<Interface> {
+        let mut at = None;
+        for used in &self.interfaces {
+            let is_other = found.subject.connection().is_some_and(|it| it != used.connection);
+            if !is_other && (at.is_none() || used.from_s <= found.from_s) {
+                at = Some(used.interface);
+            }
+        }
+        at.or_else(|| self.interfaces.last().map(|it| it.interface))
+    }
+
     /// `In the call of 2026-11-23 04:32:47 UTC (17 s)`
     fn begin(&self) -> String {
         let length = length(self.duration_s);
@@ -127,7 +160,9 @@ fn harm(found: &[Found], facts: &Facts) -> String {
     };
     let worst = if is_worst_of_several(shown) { ", the worst" } else { "" };
     let of_cause = why(&told, shown);
-    let (begin, reason, advice) = (facts.begin(), reason(of_cause), advice(of_cause));
+    let interface = facts.interface(of_cause);
+    let (begin, reason) = (facts.begin(), reason(of_cause, interface));
+    let advice = advice(of_cause, interface);
     format!("{begin}, {what}{worst}{when}. {reason} {advice}")
 }
 
@@ -201,6 +236,14 @@ fn length(seconds: f64) -> String {
     }
 }
 
+/// `5 s`, or that it was less than one.
+fn seconds(seconds: f64) -> String {
+    match seconds {
+        short if short < 1.0 => "less than a second".into(),
+        long => format!("{long:.0} s"),
+    }
+}
+
 /// What people noticed, if a finding is of that kind.
 fn noticed(found: &Found) -> Option<String> {
     let is_audio = found.subject.stream().is_some_and(|stream| stream.is_audio);
@@ -210,7 +253,7 @@ fn noticed(found: &Found) -> Option<String> {
     let text = match &found.evidence {
         Evidence::ConnectionFailed(_) => "the connection broke off".into(),
         Evidence::NeverConnected(_) => "no connection came about".into(),
-        Evidence::Interruption => format!("everything stopped for {:.0} s", found.seconds()),
+        Evidence::Interruption => format!("everything stopped for {}", seconds(found.seconds())),
         Evidence::Refused(refusal) if refusal.is_of_device() => {
             "camera or microphone could not be used".into()
         }
@@ -221,11 +264,7 @@ fn noticed(found: &Found) -> Option<String> {
                 2 => "twice".into(),
                 more => format!("{more} times"),
             };
-            let time = match all.seconds {
-                short if short < 1.0 => "less than a second".into(),
-                long => format!("{long:.0} s"),
-            };
-            format!("the picture stood still {count} ({time} in all)")
+            format!("the picture stood still {count} ({} in all)", seconds(all.seconds))
         }
         Evidence::Concealment(_) => "the sound had gaps".into(),
         Evidence::Late { .. } => format!("{received} came late"),
@@ -252,8 +291,8 @@ fn disturbs_others(found: &Found) -> bool {
     is_of_path && found.subject.is_sent()
 }
 
-/// Where it comes from.
-fn reason(found: &Found) -> String {
+/// Where it comes from, of a device on this interface.
+fn reason(found: &Found, interface: Option<Interface>) -> String {
     let of_sent = found.subject.is_sent();
     match &found.evidence {
         Evidence::Capacity(path) => {
@@ -274,14 +313,14 @@ fn reason(found: &Found) -> String {
                 (None, None, None) => format!("The internet connection was full for {direction}."),
             }
         }
-        Evidence::Bandwidth { .. } => "The internet connection carried too little.".into(),
+        Evidence::Bandwidth { .. } => {
+            "The browser found too little room for your video on the internet connection.".into()
+        }
         Evidence::Loss { lost: Some(lost), .. } | Evidence::RandomLoss { lost } => {
             let whose = if of_sent { "you sent" } else { "was sent to you" };
             format!("On the way {} of what {whose} got lost.", percent(Some(*lost)))
         }
-        Evidence::Pauses { .. } | Evidence::Spikes { .. } => {
-            "The radio (Wi-Fi or mobile) let nothing through for moments.".into()
-        }
+        Evidence::Pauses { .. } | Evidence::Spikes { .. } => radio(interface).into(),
         Evidence::ConnectionFailed(_) | Evidence::Interruption => {
             "The device lost its way to the other side.".into()
         }
@@ -293,9 +332,8 @@ fn reason(found: &Found) -> String {
         Evidence::NotSent => "It was switched off at this end.".into(),
         Evidence::SilentSource => "The microphone gave no sound: it is off, or a wrong one.".into(),
         Evidence::Hole { was_asleep: true, .. } => "The device was asleep.".into(),
-        Evidence::Source(Source::Few { .. } | Source::Deactivated) => {
-            "The camera gave too few pictures.".into()
-        }
+        Evidence::Source(Source::Few { .. }) => "The camera gave too few pictures.".into(),
+        Evidence::Source(Source::Deactivated) => "The app switched this video off.".into(),
         Evidence::Source(Source::Little { .. } | Source::Easy { .. }) => {
             "The app had little video to send: the camera may be off or covered.".into()
         }
@@ -328,6 +366,22 @@ fn reason(found: &Found) -> String {
     }
 }
 
+/// Which radio let nothing through.
+fn radio(interface: Option<Interface>) -> &'static str {
+    match interface {
+        Some(Interface::Wifi) => "The Wi-Fi let nothing through for moments.",
+        Some(Interface::Cellular | Interface::Wimax) => {
+            "The mobile network let nothing through for moments."
+        }
+        Some(Interface::Ethernet) => {
+            "A radio on the way, beyond this device's cable, let nothing through for moments."
+        }
+        Some(Interface::Vpn | Interface::Bluetooth) | None => {
+            "The radio (Wi-Fi or mobile) let nothing through for moments."
+        }
+    }
+}
+
 /// Why a device could not be used, by the exceptions of getUserMedia (W3C, Media Capture).
 fn refused(refusal: &Refusal) -> &'static str {
     match refusal.error.split(':').next().unwrap_or_default() {
@@ -335,54 +389,6 @@ fn refused(refusal: &Refusal) -> &'static str {
         "NotReadableError" => "Another program uses it.",
         "NotFoundError" | "OverconstrainedError" => "The device has none that fits.",
         _ => "The browser refused what the app asked for.",
-    }
-}
-
-/// What to try.
-fn advice(found: &Found) -> &'static str {
-    match &found.evidence {
-        Evidence::Capacity(path) if path.is_sent => {
-            "Please pause uploads and backups, and use a cable or come closer to the router."
-        }
-        Evidence::Capacity(_) | Evidence::Bandwidth { .. } => {
-            "Please pause downloads and films, and use a cable or come closer to the router."
-        }
-        Evidence::Refused(refusal) if refusal.error.starts_with("NotReadableError") => {
-            "Please close the other program or tab that uses it, and join again."
-        }
-        Evidence::Refused(refusal) if refusal.is_of_device() => {
-            "Please allow camera and microphone for this site, and choose them in its settings."
-        }
-        Evidence::NeverConnected(_) | Evidence::NoTurnServer { .. } => {
-            "Please try without a VPN or on a mobile network; an administrator can allow the app."
-        }
-        Evidence::NotSent
-        | Evidence::SilentSource
-        | Evidence::OneWay { nothing_sent: true, .. } => {
-            "Please switch it on in the call, and choose the right device in the settings."
-        }
-        Evidence::OneWay { nothing_sent: false, .. } => {
-            "Please try without a VPN or on another network, and ask the other side whether it is \
-             muted."
-        }
-        Evidence::NotEncoded { .. } => "Please restart the browser; if it comes back, tell us.",
-        Evidence::Source(Source::Little { .. } | Source::Easy { .. }) => {
-            "Please look whether the camera is on; if it is, load the page again."
-        }
-        Evidence::Hole { was_asleep: true, .. } => "Please keep the device awake in a call.",
-        Evidence::PathChange(_) => "Please stay on one network, the better one of the two.",
-        _ => match found.part() {
-            Part::Connection | Part::Network => {
-                "Please use a cable in place of Wi-Fi, or come closer to the router."
-            }
-            Part::Controller => "Nothing needs to be done at your end: this is for our engineers.",
-            Part::Encoder | Part::Processor => {
-                "Please close other programs and tabs, and switch off background effects."
-            }
-            Part::Application => "Please load the page again; if it comes back, tell us.",
-            Part::FarEnd => "Please ask the other side to try a cable or another device.",
-            Part::Video | Part::Audio => "Please restart the browser; if it comes back, tell us.",
-        },
     }
 }
 
@@ -401,7 +407,9 @@ mod tests {
         let outcome = if is_good { Outcome::Good } else { Outcome::Limited };
         let good_time = GoodTime::default();
         let judgement = Judgement { found: found.to_vec(), good_time, outcome };
-        of_judgement(&judgement, &Facts { duration_s, zero_ms, noticed_rtt_ms: None })
+        let interfaces = Vec::new();
+        let facts = Facts { duration_s, zero_ms, noticed_rtt_ms: None, interfaces };
+        of_judgement(&judgement, &facts)
     }
 
     fn video(direction: StreamDirection) -> Subject {
@@ -427,8 +435,8 @@ mod tests {
             ticket(&found, 17.0, Some(1_795_408_367_346.0)),
             "In the call of 2026-11-23 04:32:47 UTC (17 s), the picture stood still twice (5 s in \
              all) between 04:32:53 and 04:32:58. The internet connection was full: for \
-             receiving it had 0.4 Mbit/s. Please pause downloads and films, and use a cable or \
-             come closer to the router."
+             receiving it had 0.4 Mbit/s. Please pause downloads and films, and come closer to \
+             the router if this is Wi-Fi."
         );
     }
 
@@ -490,7 +498,7 @@ mod tests {
                 Evidence::Delay { rtt_ms: Some(412.3), base_ms: None },
                 "the call was not at its best",
                 "The way to the other side and back took 412 ms.",
-                "Please use a cable",
+                "if this is Wi-Fi, or try another network",
             ),
             (
                 Evidence::Source(Source::Little { rate_bps: None, estimate_bps: None }),
@@ -532,6 +540,28 @@ mod tests {
             text.ends_with("A server that helps to connect calls could not be used."),
             "{text}"
         );
+    }
+
+    #[test]
+    fn advice_is_for_the_interface_of_the_time() {
+        let used = |connection: &str, from_s, interface| Used {
+            connection: connection.into(),
+            from_s,
+            interface,
+        };
+        let interfaces = vec![
+            used("5-1", 0.0, Interface::Vpn),
+            used("6-1", 1.0, Interface::Wifi),
+            used("6-1", 30.0, Interface::Ethernet),
+        ];
+        let facts = Facts { duration_s: 60.0, zero_ms: None, noticed_rtt_ms: None, interfaces };
+        let at = |from_s| of((from_s, from_s + 5.0), Evidence::Interruption);
+        assert_eq!(facts.interface(&at(0.0)), Some(Interface::Wifi));
+        assert_eq!(facts.interface(&at(10.0)), Some(Interface::Wifi));
+        assert_eq!(facts.interface(&at(40.0)), Some(Interface::Ethernet));
+        let lossy = Evidence::Loss { lost: Some(0.1), rtt_ms: None };
+        let text = harm(&[of((40.0, 50.0), lossy)], &facts);
+        assert!(text.contains("try another network") && !text.contains("cable"), "{text}");
     }
 
     #[test]

@@ -73,18 +73,73 @@ fn a_time_in_which_all_is_lost_weighs_as_much_as_any_other() {
     assert!(answer.verdict.starts_with(words), "{}", answer.verdict);
 }
 
+/// Packets of a second of a stream that came, and those that are counted as lost in it, of an
+/// outage from `from_s` to `to_s`: the first packet behind it shows the gap.
+fn of_outage(second: u64, usual: u64, (from_s, to_s): (f64, f64)) -> (u64, i64) {
+    let at_s = |packet: u64| second as f64 - 1.0 + packet as f64 / usual as f64;
+    let came = (0..usual).filter(|it| !(from_s..to_s).contains(&at_s(*it))).count() as u64;
+    let ends = (second as f64 - 1.0..second as f64).contains(&to_s);
+    let all = ((to_s * usual as f64).ceil() - (from_s * usual as f64).ceil()) as i64;
+    (came, if ends { all } else { 0 })
+}
+
+/// The share and the span in s that a verdict has of the loss of one direction.
+fn told_loss(verdict: &str) -> (f64, f64, f64) {
+    let words: Vec<&str> = verdict.split([' ', '.', ';']).collect();
+    let number = |text: &str| text.parse::<f64>().unwrap();
+    let at = words.iter().position(|it| *it == "lost").expect(verdict);
+    let share = number(&format!("{}.{}", words[at + 1], words[at + 2]));
+    let from = words.iter().position(|it| *it == "from").expect(verdict);
+    (share, number(words[from + 1]), number(words[from + 3]))
+}
+
 #[test]
-fn an_outage_that_is_counted_after_it_has_one_share() {
-    let answer = minute(|second, now| {
-        let outage = (20..23).contains(&second);
-        for received in [&mut now.received_video, &mut now.received_audio] {
-            let usual = received.packets;
-            received.lost = if second == 23 { 3 * usual as i64 } else { 0 };
-            received.packets = if outage { 0 } else { usual };
+fn an_outage_has_the_true_share_of_the_span_that_is_printed() {
+    for length in [0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.3, 7.0, 12.0, 20.0] {
+        for from_s in [1.0, 1.6, 20.0, 20.3, 20.8, 33.0, 37.5] {
+            let outage = (from_s, from_s + length);
+            let answer = minute(|second, now| {
+                let both = [&mut now.received_video, &mut now.received_audio];
+                for received in both {
+                    let usual = received.packets;
+                    (received.packets, received.lost) = of_outage(second, usual, outage);
+                }
+            });
+            let at = format!("{outage:?}: {}", answer.verdict);
+            assert!(answer.verdict.starts_with("Downlink lost"), "{at}");
+            let (share, from, to) = told_loss(&answer.verdict);
+            let (mut lost, mut expected) = (0, 0);
+            for second in from as u64 + 1..=to as u64 {
+                for usual in [170, 50] {
+                    lost += usual - of_outage(second, usual, outage).0;
+                    expected += usual;
+                }
+            }
+            let truth = 100.0 * lost as f64 / expected as f64;
+            assert!((share - truth).abs() < 0.3, "{truth:.1} %: {at}");
+            assert!(lost as f64 > 0.9 * 220.0 * length, "{at}");
         }
-    });
-    let words = "Downlink lost 75.0 % of the packets from 19 to 23 s";
-    assert!(answer.verdict.starts_with(words), "{}", answer.verdict);
+    }
+}
+
+#[test]
+fn an_outage_of_what_is_sent_has_the_true_share() {
+    for (length, every) in [(3, 1), (5, 1), (3, 5), (10, 5), (8, 2), (20, 1)] {
+        let outage = 20..20 + length;
+        let answer = minute(|second, now| {
+            for sent in [&mut now.sent_video, &mut now.sent_audio] {
+                sent.is_reported = second % every == 0;
+                let is_told = sent.is_reported && !outage.contains(&second);
+                let is_first = is_told && second >= outage.end && second < outage.end + every;
+                sent.lost = if is_first { (length * sent.packets) as i64 } else { 0 };
+            }
+        });
+        let at = format!("{length} s, each {every} s: {}", answer.verdict);
+        assert!(answer.verdict.starts_with("Uplink lost"), "{at}");
+        let (share, from, to) = told_loss(&answer.verdict);
+        let truth = 100.0 * length as f64 / (to - from);
+        assert!((share - truth).abs() < 0.3, "{truth:.1} %: {at}");
+    }
 }
 
 #[test]

@@ -8,8 +8,11 @@
 //! an outage           0   0   0 +500    nothing comes, and the first packet after it shows the gap
 //! ```
 //!
-//! So a loss that becomes known late is shared by the time in which it may have happened. Each
-//! sample of that time has the same share, and the sum over any longer time is lost over expected.
+//! So a loss that becomes known late is shared by the time in which it may have happened, and the
+//! sum over that time is lost over expected. In an outage of what is received, the packets that
+//! came in each sample are known: a sample without packets lost all of them, and those in which it
+//! began and ended lost what they lack of the usual rate. Of a sent stream, each sample of the time
+//! has the same share.
 
 use crate::measure::samples::Sample;
 use crate::read::dump::StreamDirection;
@@ -19,6 +22,15 @@ const LATE_S: f64 = 5.0;
 /// A silence in which at least this share of the usual packets was lost was an outage. Otherwise
 /// the sender paused.
 const OUTAGE: f64 = 0.5;
+/// Samples on each side of an outage that tell the usual rate.
+const USUAL_SAMPLES: usize = 5;
+/// Multiple of how far the rates around an outage are from their median that is no chance, and the
+/// fewest packets: the frames of a video differ, and reports do not come at the same moment.
+const BEYOND_SPREAD: f64 = 2.0;
+const LEAST_PACKETS: f64 = 3.0;
+/// Standard deviations by which the packets of a report may differ from those sent since the last
+/// one, by chance.
+const BEYOND_CHANCE: f64 = 4.0;
 
 /// What the counters of two reports say of the packets between them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -44,12 +56,15 @@ pub(crate) fn share(direction: StreamDirection, samples: &mut [Sample]) {
         if !samples[index].counted.is_reported {
             continue;
         }
-        if direction == StreamDirection::Received {
-            first = outage(samples, &lost, index);
-        }
         // What came before the first report is not known.
-        if let Some(lost) = lost[index] {
-            share_among(direction, &mut samples[first..=index], lost);
+        if let Some(lost_now) = lost[index] {
+            match direction {
+                StreamDirection::Received => share_received(samples, &lost, index, lost_now),
+                StreamDirection::Sent => {
+                    let begin = reported_since(samples, first, index, lost_now);
+                    share_evenly(&mut samples[begin..=index], lost_now);
+                }
+            }
         }
         first = index + 1;
     }
@@ -74,37 +89,161 @@ fn without_late(samples: &[Sample]) -> Vec<Option<u64>> {
     lost
 }
 
-/// The first sample of the outage that this sample ends; the sample itself if there was none.
-fn outage(samples: &[Sample], lost: &[Option<u64>], index: usize) -> usize {
+/// Shares what became known in a sample of a received stream: its own loss, or that of an outage
+/// that it ends.
+fn share_received(samples: &mut [Sample], lost: &[Option<u64>], index: usize, lost_now: u64) {
+    let arrived = arrived_once(&samples[index]);
+    let begin = if lost_now > 0 { outage(samples, lost, index) } else { None };
+    let usual = begin.and_then(|begin| Usual::of(samples, begin, index));
+    let Some((begin, usual)) = begin.zip(usual) else {
+        return set_loss(&mut samples[index], arrived, lost_now as f64);
+    };
+    // What each sample lacks of the usual rate is its part of the outage.
+    set_loss(&mut samples[index], arrived, 0.0);
+    let mut lacks = Vec::new();
+    for sample in &samples[begin..=index] {
+        let known = arrived_once(sample) + own_loss(sample);
+        lacks.push((usual.rate * length_s(sample) - known).max(0.0));
+    }
+    let all: f64 = lacks.iter().sum();
+    if all <= 0.0 {
+        return set_loss(&mut samples[index], arrived, lost_now as f64);
+    }
+    for (sample, lacks) in samples[begin..=index].iter_mut().zip(lacks) {
+        let lost = own_loss(sample) + lost_now as f64 * lacks / all;
+        set_loss(sample, arrived_once(sample), lost);
+    }
+}
+
+/// Packets of a sample that are known to be lost so far.
+fn own_loss(sample: &Sample) -> f64 {
+    sample.loss.unwrap_or(0.0) * sample.expected
+}
+
+/// Packets of a received stream that came for the first time.
+fn arrived_once(sample: &Sample) -> f64 {
+    let expected = sample.counted.expected.unwrap_or(sample.packets);
+    expected.saturating_add_signed(sample.counted.missing.unwrap_or(0).saturating_neg()) as f64
+}
+
+fn set_loss(sample: &mut Sample, arrived: f64, lost: f64) {
+    sample.expected = arrived + lost;
+    sample.loss = (sample.expected > 0.0).then(|| lost / sample.expected);
+}
+
+/// The sample in which an outage began that this sample ends; `None` if there was none. It may have
+/// begun within the sample before the silent ones, or lasted for less than a sample.
+fn outage(samples: &[Sample], lost: &[Option<u64>], index: usize) -> Option<usize> {
     let mut first = index;
     while first > 0 && samples[first - 1].packets == 0 && lost[first - 1] == Some(0) {
         first -= 1;
     }
+    let begin = first.checked_sub(1)?;
+    let usual = Usual::of(samples, begin, index)?;
+    let lost_now = lost[index]? as f64;
     let silent_s = samples[index].start_s - samples[first].start_s;
-    // The silence began within the sample before it, so that one has fewer.
-    let before = &samples[first.saturating_sub(2)..first];
-    let rates = before.iter().map(|it| it.packets as f64 / (it.end_s - it.start_s));
-    let Some(usual) = rates.max_by(f64::total_cmp) else { return index };
-    let is_outage = lost[index].is_some_and(|lost| lost as f64 >= OUTAGE * usual * silent_s);
-    if silent_s > 0.0 && is_outage { first } else { index }
+    if silent_s > 0.0 {
+        return (lost_now >= OUTAGE * usual.rate * silent_s).then_some(begin);
+    }
+    // More is lost than fits in this sample, and the one before lacks some.
+    let [before, own] = [begin, index].map(|at| length_s(&samples[at]));
+    let too_many = lost_now + arrived_once(&samples[index]) - usual.rate * own;
+    let lacks = usual.rate * before - arrived_once(&samples[begin]);
+    let chance = (BEYOND_SPREAD * usual.spread * own.max(before)).max(LEAST_PACKETS);
+    let is_one_gap = lost[begin] == Some(0) && too_many.min(lacks) >= chance;
+    is_one_gap.then_some(begin)
 }
 
-/// Gives the samples one share: what is lost of all packets that are expected in them.
-fn share_among(direction: StreamDirection, samples: &mut [Sample], lost: u64) {
-    let mut known = Some(0_u64);
-    for sample in samples.iter() {
-        let both = known.zip(sample.counted.expected);
-        known = both.map(|(sum, expected)| sum.saturating_add(expected));
+/// Packets a second around a time, of the samples that have any.
+#[derive(Clone, Copy)]
+struct Usual {
+    /// Their median.
+    rate: f64,
+    /// How far they are from it at most.
+    spread: f64,
+}
+
+impl Usual {
+    fn of(samples: &[Sample], begin: usize, end: usize) -> Option<Self> {
+        let before = samples[..begin].iter().rev().filter(|it| it.packets > 0);
+        let after = samples[end + 1..].iter().filter(|it| it.packets > 0);
+        let mut rates = Vec::new();
+        for sample in before.take(USUAL_SAMPLES).chain(after.take(USUAL_SAMPLES)) {
+            let missing = sample.counted.missing.unwrap_or(0).max(0) as f64;
+            rates.push((arrived_once(sample) + missing) / length_s(sample));
+        }
+        if rates.is_empty() {
+            // A short call: the sample in which it began may have few.
+            rates.push(arrived_once(&samples[begin]) / length_s(&samples[begin]));
+        }
+        rates.sort_by(f64::total_cmp);
+        let rate = rates[rates.len() / 2];
+        let spread = (rate - rates[0]).max(rates[rates.len() - 1] - rate);
+        (rate > 0.0).then_some(Self { rate, spread })
     }
+}
+
+fn length_s(sample: &Sample) -> f64 {
+    (sample.end_s - sample.start_s).max(f64::MIN_POSITIVE)
+}
+
+/// The first sample of which a receiver's report speaks: the one after the last report, or an
+/// earlier one if this report knows of more packets than were sent since. In an outage, the reports
+/// say nothing new.
+fn reported_since(samples: &[Sample], first: usize, index: usize, lost: u64) -> usize {
+    let since = &samples[first..=index];
+    let own: f64 = since.iter().map(sent_once).sum();
+    let known = known_expected(since);
+    // Without a count, the packets of this report may all be behind the lost ones.
+    let all = match known {
+        Some(known) => known as f64,
+        None if lost as f64 > own => lost as f64 + sent_once(&samples[index]),
+        None => own,
+    };
+    let (mut begin, mut covered) = (first, own);
+    // What was on its way at the last report belongs to this one. With a queue, that is much.
+    let mut rate: f64 = 0.0;
+    for sample in &samples[first.saturating_sub(1)..=index] {
+        rate = rate.max(sent_once(sample) / length_s(sample));
+    }
+    let on_its_way = rate * samples[index].rtt_ms.unwrap_or(0.0) / 1e3;
+    let slack = on_its_way + BEYOND_CHANCE * own.sqrt();
+    while begin > 0 && covered + slack < all && samples[begin - 1].loss.unwrap_or(0.0) == 0.0 {
+        begin -= 1;
+        covered += sent_once(&samples[begin]);
+    }
+    if lost as f64 >= OUTAGE * covered { begin } else { first }
+}
+
+/// Packets of a sent stream that were sent for the first time.
+fn sent_once(sample: &Sample) -> f64 {
+    match sample.counted.has_arrived {
+        true => sample.packets as f64,
+        false => sample.counted.expected.unwrap_or(sample.packets) as f64,
+    }
+}
+
+/// Packets of which the far end knows, where it says so.
+fn known_expected(samples: &[Sample]) -> Option<u64> {
+    let mut known = 0_u64;
+    for sample in samples {
+        let counted = &sample.counted;
+        known = known.saturating_add(counted.expected.filter(|_| counted.has_arrived)?);
+    }
+    Some(known)
+}
+
+/// Gives the samples of a sent stream one share: what is lost of all packets of which the report
+/// speaks.
+fn share_evenly(samples: &mut [Sample], lost: u64) {
+    let sent: f64 = samples.iter().map(sent_once).sum();
+    let expected = known_expected(samples).map_or(sent, |it| it as f64).max(lost as f64);
     let packets: u64 = samples.iter().map(|it| it.packets).fold(0, u64::saturating_add);
-    let expected = known.unwrap_or(packets).max(lost) as f64;
     let seconds: f64 = samples.iter().map(|it| it.end_s - it.start_s).sum();
     for sample in samples {
-        // What should have come in an outage did not, and what was sent is known.
-        let is_known = direction == StreamDirection::Sent && packets > 0;
-        let part = match is_known {
-            true => sample.packets as f64 / packets as f64,
-            false => (sample.end_s - sample.start_s) / seconds.max(f64::MIN_POSITIVE),
+        let part = match packets {
+            0 => (sample.end_s - sample.start_s) / seconds.max(f64::MIN_POSITIVE),
+            _ => sample.packets as f64 / packets as f64,
         };
         sample.expected = expected * part;
         sample.loss = (expected > 0.0).then(|| lost as f64 / expected);
@@ -180,20 +319,73 @@ mod tests {
         assert!((of(&all).unwrap() - 1.0 / 3.0).abs() < 1e-9);
     }
 
-    #[test]
-    fn an_outage_that_is_counted_after_it_is_one_time() {
-        let outage = [(170, Some(0)), (0, Some(0)), (0, Some(0)), (0, Some(0)), (170, Some(511))];
-        let samples = shared(RECEIVED, &outage);
-        assert_eq!(losses(&samples)[1..], [Some(0.75); 4]);
-        for part in [&samples[1..], &samples[1..4], &samples[3..]] {
-            assert_eq!(of(part).map(|it| (it * 1e3).round()), Some(750.0));
+    /// Packets that came in each second, and the growth of the missing ones, of 170 a second of
+    /// which none came from `from_s` to `to_s`.
+    fn with_outage(from_s: f64, to_s: f64) -> Vec<(u64, Option<i64>)> {
+        let mut counted = Vec::new();
+        let (mut missing, mut told) = (0_i64, 0_i64);
+        for second in 0..30 {
+            let mut came = 0;
+            for packet in 0..170 {
+                let at_s = f64::from(second) + f64::from(packet) / 170.0;
+                if (from_s..to_s).contains(&at_s) {
+                    missing += 1;
+                } else {
+                    came += 1;
+                    told = missing;
+                }
+            }
+            let before: i64 = counted.iter().filter_map(|(_, missing)| *missing).sum();
+            counted.push((came, Some(told - before)));
         }
-        // A camera that was off for 3 s, and then a few packets are lost.
+        counted
+    }
+
+    #[test]
+    fn a_silent_sample_of_an_outage_lost_all_and_its_ends_what_they_lack() {
+        for tenths in 5..100 {
+            for offset in 0..10 {
+                let from_s = 10.0 + f64::from(offset) / 10.0;
+                let to_s = from_s + f64::from(tenths) / 10.0;
+                let samples = shared(RECEIVED, &with_outage(from_s, to_s));
+                for sample in &samples {
+                    let inside = (to_s.min(sample.end_s) - from_s.max(sample.start_s)).max(0.0);
+                    let loss = sample.loss.unwrap();
+                    let at = format!("{from_s} to {to_s} s: {loss} in {} s", sample.start_s);
+                    assert!((loss - inside).abs() < 0.03, "{at}, not {inside}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_camera_that_was_off_is_no_outage() {
+        // It was off for 3 s, and then a few packets are lost.
         let pause = [(170, Some(0)), (0, Some(0)), (0, Some(0)), (0, Some(0)), (160, Some(10))];
         assert_eq!(losses(&shared(RECEIVED, &pause))[3..], [None, Some(0.059)]);
         // The pause began within a second, which has few packets.
         let cut = [(170, Some(0)), (5, Some(0)), (0, Some(0)), (0, Some(0)), (7, Some(36))];
         assert_eq!(losses(&shared(RECEIVED, &cut))[3..], [None, Some(0.837)]);
+    }
+
+    #[test]
+    fn two_outages_with_a_second_between_count_each_packet_once() {
+        let (good, none) = ((170, Some(0)), (0, Some(0)));
+        let counted = [good, good, none, none, (85, Some(425)), none, none, (170, Some(425)), good];
+        let samples = shared(RECEIVED, &counted);
+        let lost: f64 = samples.iter().map(own_loss).sum();
+        assert!((lost - 850.0).abs() < 1e-6, "{lost}");
+        assert_eq!(losses(&samples)[2..7], [1.0, 1.0, 0.5, 1.0, 1.0].map(Some));
+    }
+
+    #[test]
+    fn an_outage_of_a_sent_stream_begins_before_the_report_that_tells_it() {
+        let good = (170, Some(0));
+        let outage = [good, good, good, good, good, (170, Some(510)), good];
+        // How many of the last second's packets came is not known.
+        let samples = shared(StreamDirection::Sent, &outage);
+        assert_eq!(losses(&samples)[1], Some(0.0));
+        assert_eq!(losses(&samples)[2..6], [Some(0.75); 4]);
     }
 
     #[test]

@@ -265,7 +265,7 @@ fn without_counters(object: &Object, age_s: f64) -> Object {
         "rid",
         "rtxSsrc",
     ];
-    let is_counted = object.text("type").is_some_and(|kind| {
+    let is_counted = object.kind().is_some_and(|kind| {
         !kind.ends_with("-candidate") && !matches!(kind, "codec" | "certificate")
     });
     if !is_counted {
@@ -381,7 +381,7 @@ impl<'de> Visitor<'de> for Node<'_> {
             self.file.report(&name, objects);
             return Ok(Part::Container);
         }
-        let is_object = own.text("type").is_some_and(is_type_of_statistics);
+        let is_object = own.kind().is_some_and(is_type_of_statistics);
         Ok(match (is_object, own.is_empty()) {
             (true, _) => Part::Object(id, own),
             (false, true) => Part::Plain(plain.into()),

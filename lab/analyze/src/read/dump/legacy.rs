@@ -18,9 +18,9 @@ pub(super) fn standard(objects: &Objects, time_ms: f64) -> Option<Objects> {
         return None;
     }
     let mut report = Objects::new();
-    let estimate = objects.values().find(|object| object.text("type") == Some("VideoBwe"));
+    let estimate = objects.values().find(|object| object.kind() == Some("VideoBwe"));
     for (id, object) in objects {
-        match object.text("type") {
+        match object.kind() {
             Some("ssrc") if id.ends_with("_send") => sent(&mut report, id, object, estimate),
             Some("ssrc") => received(&mut report, id, object),
             Some("googCandidatePair") if object.text("googActiveConnection") == Some("true") => {

@@ -46,6 +46,9 @@ static NAMES: LazyLock<Names> = LazyLock::new(|| {
     Names { texts, numbers }
 });
 
+/// The name of the member that every object has.
+static TYPE: LazyLock<Option<Name>> = LazyLock::new(|| Name::of("type"));
+
 /// A hash of eight bytes at once, for a set that never grows: each member of each dump is looked up
 /// in it.
 #[derive(Default)]
@@ -81,9 +84,27 @@ impl Hasher for Eights {
     }
 }
 
+/// A set of names, since most questions are about members that an object lacks.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct NameSet([u64; NAME_WORDS]);
+
+/// Words of 64 names in a set of names.
+const NAME_WORDS: usize = 4;
+
+impl NameSet {
+    fn has(&self, name: Name) -> bool {
+        self.0[usize::from(name.0) / 64] >> (name.0 % 64) & 1 == 1
+    }
+
+    fn add(&mut self, name: Name) {
+        self.0[usize::from(name.0) / 64] |= 1 << (name.0 % 64);
+    }
+}
+
 /// An object of a report.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Object {
+    has: NameSet,
     names: Vec<u16>,
     values: Vec<Value>,
 }
@@ -91,12 +112,21 @@ pub(crate) struct Object {
 impl Object {
     /// An empty one with room for the members of most.
     pub fn with_room() -> Self {
-        Self { names: Vec::with_capacity(MEMBERS), values: Vec::with_capacity(MEMBERS) }
+        Self {
+            has: NameSet::default(),
+            names: Vec::with_capacity(MEMBERS),
+            values: Vec::with_capacity(MEMBERS),
+        }
     }
 
     /// A member's value.
     pub fn get(&self, member: &str) -> Option<&Value> {
         self.value(Name::of(member)?)
+    }
+
+    /// What kind of object it is.
+    pub fn kind(&self) -> Option<&str> {
+        self.value((*TYPE)?)?.as_str()
     }
 
     /// A member that is a text.
@@ -116,7 +146,7 @@ impl Object {
 
     /// Whether it has this member.
     pub fn has(&self, name: Name) -> bool {
-        self.names.contains(&name.0)
+        self.has.has(name)
     }
 
     /// The value of the member with this name.
@@ -135,6 +165,7 @@ impl Object {
         match self.value_mut(name) {
             Some(known) => *known = value,
             None => {
+                self.has.add(name);
                 self.names.push(name.0);
                 self.values.push(value);
             }
@@ -164,6 +195,9 @@ impl Object {
     }
 
     fn place(&self, name: Name) -> Option<usize> {
+        if !self.has(name) {
+            return None;
+        }
         self.names.iter().position(|number| *number == name.0)
     }
 }
@@ -186,5 +220,6 @@ mod tests {
         assert_eq!((object.integer("bytesSent"), object.text("kind")), (Some(8), Some("video")));
         assert_eq!((object.number("bytesSent"), object.get("ssrc")), (Some(8.0), None));
         assert_eq!(Name::of("nobodyNeedsThis"), None);
+        assert!(NAMES.texts.len() <= 64 * NAME_WORDS, "{} names", NAMES.texts.len());
     }
 }

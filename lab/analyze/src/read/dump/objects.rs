@@ -97,7 +97,7 @@ impl Collector {
         let time = Timestamp::from_nanos(((time_ms - zero_ms) * 1e6) as i64);
         let shared = Shared::of(objects);
         for (id, object) in objects {
-            if object.text("type") == Some("data-channel") {
+            if object.kind() == Some("data-channel") {
                 self.add_channel(connection, id, object);
                 continue;
             }
@@ -263,7 +263,7 @@ fn add_energy(
 
 /// Direction, kind and SSRC of a stream's object.
 fn identity(object: &Object) -> Option<(StreamDirection, Kind, u32)> {
-    let direction = match object.text("type")? {
+    let direction = match object.kind()? {
         "outbound-rtp" => StreamDirection::Sent,
         "inbound-rtp" => StreamDirection::Received,
         _ => return None,
@@ -291,7 +291,7 @@ impl<'a> Shared<'a> {
     fn of(objects: &'a Objects) -> Self {
         let (mut transport, mut nominated, mut remote) = (None, None, BTreeMap::new());
         for object in objects.values() {
-            match object.text("type") {
+            match object.kind() {
                 Some("transport") => {
                     transport.get_or_insert(object);
                 }

@@ -313,7 +313,12 @@ impl Reader {
             set_times(&mut whole, time, |_| true);
         }
         for (id, object) in objects {
-            changed_ms.insert(id.to_string(), self.time_ms);
+            match changed_ms.get_mut(&*id) {
+                Some(changed) => *changed = self.time_ms,
+                None => {
+                    changed_ms.insert(id.to_string(), self.time_ms);
+                }
+            }
             match (object, whole.get_mut(&*id)) {
                 (None, _) => {
                     changed_ms.remove(&*id);
@@ -350,7 +355,7 @@ fn is_restless(object: &Object) -> bool {
         "track",
         "ssrc",
     ];
-    object.text("type").is_some_and(|kind| KINDS.contains(&kind))
+    object.kind().is_some_and(|kind| KINDS.contains(&kind))
 }
 
 /// When an event happened. In dumps of Jitsi the event's number follows.

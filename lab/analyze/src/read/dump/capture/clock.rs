@@ -10,7 +10,7 @@
 
 use std::collections::BTreeSet;
 
-use super::flows::{Flows, Seen};
+use super::flows::{CapturedRtp, Flows};
 use super::hosts::{Host, hosts};
 use super::kinds;
 
@@ -43,7 +43,7 @@ pub(super) struct Step {
 
 /// A step that one stream shows.
 #[derive(Clone, Copy, Debug)]
-struct Shown {
+struct StreamStep {
     stream: u32,
     /// The packets of the stream around it.
     from: usize,
@@ -55,39 +55,39 @@ struct Shown {
 
 /// How far the RTP time of a stream is from that of the capture.
 #[derive(Clone, Debug, Default)]
-struct Watch {
+struct StreamClock {
     hz: f64,
-    last: Option<(usize, Seen)>,
+    last: Option<(usize, CapturedRtp)>,
     /// RTP time so far, in s.
     media_s: f64,
     recent: Vec<f64>,
-    waiting: Option<Waiting>,
+    possible: Option<PossibleStep>,
 }
 
 /// A step that may be one.
 #[derive(Clone, Debug)]
-struct Waiting {
-    shown: Shown,
+struct PossibleStep {
+    step: StreamStep,
     at_s: f64,
     before_s: f64,
     after: Vec<f64>,
 }
 
-impl Watch {
+impl StreamClock {
     /// Takes a packet, and returns a step that lies behind it.
-    fn add(&mut self, index: usize, seen: &Seen) -> Option<Shown> {
-        let now_s = seen.time as f64 / 1e9;
-        let Some((before_index, before)) = self.last.replace((index, *seen)) else {
+    fn add(&mut self, index: usize, packet: &CapturedRtp) -> Option<StreamStep> {
+        let now_s = packet.time as f64 / 1e9;
+        let Some((before_index, before)) = self.last.replace((index, *packet)) else {
             self.recent.push(now_s);
             return None;
         };
-        let units = seen.timestamp.wrapping_sub(before.timestamp) as i32;
+        let units = packet.timestamp.wrapping_sub(before.timestamp) as i32;
         self.media_s += f64::from(units) / self.hz;
         let offset_s = now_s - self.media_s;
-        if let Some(waiting) = &mut self.waiting {
-            let passed_s = now_s - waiting.at_s;
+        if let Some(possible) = &mut self.possible {
+            let passed_s = now_s - possible.at_s;
             if (AFTER_S.0..AFTER_S.1).contains(&passed_s) {
-                waiting.after.push(offset_s);
+                possible.after.push(offset_s);
             }
             return if passed_s >= AFTER_S.1 { self.settle() } else { None };
         }
@@ -96,10 +96,10 @@ impl Watch {
         let before_s = if may_step && is_known { median(&self.recent) } else { offset_s };
         let by_s = offset_s - before_s;
         if by_s.abs() >= LEAST_S {
-            let is_back = seen.time < before.time - (LEAST_S * 1e9) as i64;
-            let stream = seen.stream;
-            let shown = Shown { stream, from: before_index, to: index, by_s, is_back };
-            self.waiting = Some(Waiting { shown, at_s: now_s, before_s, after: Vec::new() });
+            let is_back = packet.time < before.time - (LEAST_S * 1e9) as i64;
+            let stream = packet.stream;
+            let step = StreamStep { stream, from: before_index, to: index, by_s, is_back };
+            self.possible = Some(PossibleStep { step, at_s: now_s, before_s, after: Vec::new() });
             return None;
         }
         if self.recent.len() == BEFORE {
@@ -109,14 +109,14 @@ impl Watch {
         None
     }
 
-    /// The step that was waiting, if the stream stayed where it was then.
-    fn settle(&mut self) -> Option<Shown> {
-        let Waiting { shown, before_s, after, .. } = self.waiting.take()?;
+    /// The possible step, if the stream stayed where it was then.
+    fn settle(&mut self) -> Option<StreamStep> {
+        let PossibleStep { step, before_s, after, .. } = self.possible.take()?;
         self.recent.clear();
         self.recent.extend(after.iter().rev().take(BEFORE));
         let by_s = median(&after) - before_s;
         let stays = after.len() >= LEAST_AFTER && by_s.abs() >= LEAST_S;
-        stays.then_some(Shown { by_s, ..shown })
+        stays.then_some(StreamStep { by_s, ..step })
     }
 }
 
@@ -132,21 +132,21 @@ fn is_same(a_s: f64, b_s: f64) -> bool {
 
 /// The steps of the clock, by their place in the file.
 pub(super) fn steps(flows: &Flows) -> Vec<Step> {
-    let mut watched = watches(flows);
-    let mut shown: Vec<Shown> = Vec::new();
-    for (index, seen) in flows.packets().enumerate() {
-        if let Some(watch) = &mut watched[seen.stream as usize] {
-            shown.extend(watch.add(index, seen));
+    let mut clocks = stream_clocks(flows);
+    let mut of_streams: Vec<StreamStep> = Vec::new();
+    for (index, packet) in flows.packets().enumerate() {
+        if let Some(clock) = &mut clocks[packet.stream as usize] {
+            of_streams.extend(clock.add(index, packet));
         }
     }
-    for watch in watched.iter_mut().flatten() {
-        shown.extend(watch.settle());
+    for clock in clocks.iter_mut().flatten() {
+        of_streams.extend(clock.settle());
     }
-    shown.sort_by_key(|it| it.to);
+    of_streams.sort_by_key(|it| it.to);
     let mut steps: Vec<Step> = Vec::new();
-    let mut rest = &shown[..];
+    let mut rest = &of_streams[..];
     while let Some(first) = rest.first() {
-        let mut group: Vec<Shown> = Vec::new();
+        let mut group: Vec<StreamStep> = Vec::new();
         let mut count = 0;
         for it in rest.iter().take_while(|it| it.from <= first.to) {
             count += 1;
@@ -161,17 +161,17 @@ pub(super) fn steps(flows: &Flows) -> Vec<Step> {
 }
 
 /// One for each stream whose clock is known.
-fn watches(flows: &Flows) -> Vec<Option<Watch>> {
-    let mut watched = Vec::new();
+fn stream_clocks(flows: &Flows) -> Vec<Option<StreamClock>> {
+    let mut clocks = Vec::new();
     for stream in &flows.streams {
         let hz = if stream.is_rtp() { kinds::of(stream, &[]).clock_hz } else { None };
-        watched.push(hz.map(|hz| Watch { hz: hz.into(), ..Watch::default() }));
+        clocks.push(hz.map(|hz| StreamClock { hz: hz.into(), ..StreamClock::default() }));
     }
-    watched
+    clocks
 }
 
 /// The step that several streams show, if it is one of the clock.
-fn agreed(flows: &Flows, group: &[Shown]) -> Option<Step> {
+fn agreed(flows: &Flows, group: &[StreamStep]) -> Option<Step> {
     let mut ends: BTreeSet<Host> = BTreeSet::new();
     let mut by_s = Vec::new();
     let (mut from, mut to) = (0, usize::MAX);
@@ -191,20 +191,20 @@ fn agreed(flows: &Flows, group: &[Shown]) -> Option<Step> {
 }
 
 /// Whether a stream goes on over the same place of the file without the step.
-fn contradicts(flows: &Flows, group: &[Shown], by_s: f64) -> bool {
+fn contradicts(flows: &Flows, group: &[StreamStep], by_s: f64) -> bool {
     let Some(first) = group.first() else { return true };
     let begin = first.to.saturating_sub(AROUND);
-    let mut watched = watches(flows);
-    for (index, seen) in flows.packets().enumerate().skip(begin).take(2 * AROUND) {
-        let Some(watch) = &mut watched[seen.stream as usize] else { continue };
-        let Some((before, at)) = watch.last.replace((index, *seen)) else { continue };
+    let mut clocks = stream_clocks(flows);
+    for (index, packet) in flows.packets().enumerate().skip(begin).take(2 * AROUND) {
+        let Some(clock) = &mut clocks[packet.stream as usize] else { continue };
+        let Some((before, at)) = clock.last.replace((index, *packet)) else { continue };
         let is_over = before < first.to && index >= first.to;
-        if !is_over || group.iter().any(|it| it.stream == seen.stream) {
+        if !is_over || group.iter().any(|it| it.stream == packet.stream) {
             continue;
         }
-        let units = seen.timestamp.wrapping_sub(at.timestamp) as i32;
-        let moved_s = f64::from(units) / watch.hz;
-        let passed_s = (seen.time - at.time) as f64 / 1e9;
+        let units = packet.timestamp.wrapping_sub(at.timestamp) as i32;
+        let moved_s = f64::from(units) / clock.hz;
+        let passed_s = (packet.time - at.time) as f64 / 1e9;
         if (passed_s - moved_s).abs() < by_s.abs() / 2.0 && moved_s < by_s.abs() / 2.0 {
             return true;
         }
@@ -221,10 +221,10 @@ pub(super) fn correct(flows: &mut Flows, steps: &[Step]) {
         (stream.first, stream.last) = (i64::MAX, i64::MIN);
     }
     let mut spans: Vec<(i64, i64)> = vec![(i64::MAX, i64::MIN); flows.streams.len()];
-    for (index, seen) in flows.packets_mut().enumerate() {
-        seen.time += missing(steps, index);
-        let span = &mut spans[seen.stream as usize];
-        *span = (span.0.min(seen.time), span.1.max(seen.time));
+    for (index, packet) in flows.packets_mut().enumerate() {
+        packet.time += missing(steps, index);
+        let span = &mut spans[packet.stream as usize];
+        *span = (span.0.min(packet.time), span.1.max(packet.time));
     }
     for (stream, (first, last)) in flows.streams.iter_mut().zip(spans) {
         (stream.first, stream.last) = (first, last.max(first));

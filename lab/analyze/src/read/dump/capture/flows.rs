@@ -29,7 +29,7 @@ pub(super) type Ends = (SocketAddr, SocketAddr);
 
 /// A packet of RTP, as little of it as will be needed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seen {
+pub(super) struct CapturedRtp {
     /// In ns since 1970.
     pub time: i64,
     /// Index of its stream.
@@ -52,7 +52,7 @@ const HAS_SEND_TIME: u8 = 2;
 const IS_PADDING: u8 = 4;
 const IS_MARKED: u8 = 8;
 
-impl Seen {
+impl CapturedRtp {
     pub fn number(&self) -> Option<u16> {
         (self.flags & HAS_NUMBER != 0).then_some(self.number)
     }
@@ -260,7 +260,7 @@ pub(super) struct Flows {
     pub streams: Vec<Stream>,
     by_ssrc: HashMap<(u32, u32), u32>,
     new: HashMap<(u32, u32), Vec<New>>,
-    chunks: Vec<Vec<Seen>>,
+    chunks: Vec<Vec<CapturedRtp>>,
     count: usize,
     /// Packets that were offered.
     offered: u64,
@@ -338,7 +338,7 @@ impl Flows {
     fn keep(&mut self, stream: u32, now: i64, rtp: &Rtp, candidates: &Candidates, ip_id: u16) {
         let own = &mut self.streams[stream as usize];
         own.add(now, rtp, ip_id);
-        let mut seen = Seen {
+        let mut seen = CapturedRtp {
             time: now,
             stream,
             timestamp: rtp.timestamp,
@@ -467,12 +467,12 @@ impl Flows {
     }
 
     /// All packets in the order of the file.
-    pub fn packets(&self) -> impl Iterator<Item = &Seen> {
+    pub fn packets(&self) -> impl Iterator<Item = &CapturedRtp> {
         self.chunks.iter().flatten()
     }
 
     /// The same, to be changed.
-    pub fn packets_mut(&mut self) -> impl Iterator<Item = &mut Seen> {
+    pub fn packets_mut(&mut self) -> impl Iterator<Item = &mut CapturedRtp> {
         self.chunks.iter_mut().flatten()
     }
 
@@ -482,7 +482,7 @@ impl Flows {
     }
 
     /// All packets; each chunk is freed behind.
-    pub fn take_packets(&mut self) -> impl Iterator<Item = Seen> + use<> {
+    pub fn take_packets(&mut self) -> impl Iterator<Item = CapturedRtp> + use<> {
         std::mem::take(&mut self.chunks).into_iter().flatten()
     }
 }

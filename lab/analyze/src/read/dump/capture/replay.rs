@@ -7,7 +7,7 @@ use weir::units::{TimeDelta, Timestamp};
 
 use super::calls::{Call, Calls, Sockets, sockets};
 use super::clock;
-use super::flows::{Ends, Seen};
+use super::flows::{CapturedRtp, Ends};
 use super::packets::{Packets, Rtcp};
 use crate::read::dump::{Connection, StreamDirection};
 use crate::read::packets::facts::Described;
@@ -158,7 +158,7 @@ fn direction(call: &Call, ends: Ends) -> StreamDirection {
     if call.is_local(ends.0) { StreamDirection::Sent } else { StreamDirection::Received }
 }
 
-fn rtp(seen: &Seen, ssrc: u32) -> RtpPacket {
+fn rtp(seen: &CapturedRtp, ssrc: u32) -> RtpPacket {
     let payload = u32::from(seen.payload);
     let (payload_size, padding_size) = if seen.is_padding() { (0, payload) } else { (payload, 0) };
     RtpPacket {
