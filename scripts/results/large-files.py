@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """What large files cost: a capture of 1,200,000 packets, and records of runs over a trace of 213 MB.
 
-    scripts/results/large-files.py WEIR FOLDER
+    scripts/results/large-files.py WEIR FOLDER [OTHER]
 
 Makes both in FOLDER, reads them with the program WEIR, and prints a table: processor time, time that passed and peak memory of
-each command, the shortest of three (one for the runs), and the bytes of the records. The capture has 40 streams of ten calls in ten minutes; of
+each command, the shortest of three (one for the runs), and the bytes of the records. The program OTHER, of another revision, does
+what concerns the records, too, each command after that of WEIR; it runs once. The capture has 40 streams of ten calls in ten minutes; of
 what is received one packet in a hundred is missing, and the script fails if another number is found.
 """
 
@@ -137,16 +138,34 @@ def main() -> None:
         sys.exit(f"found {found}, not {[PACKETS, missing]}")
     write_trace(folder / "long.mahi")
     (folder / "long.toml").write_text(SCENARIO)
-    runs = folder / "runs"
-    run = [weir, "run", str(folder / "long.toml"), "--controller", "gcc,nada", "--seeds", "2"]
-    row("`weir run --out`, four runs", [*run, "--out", str(runs)], answer, rounds=1)
-    row("`weir report`", [weir, "report", str(runs), "-o", str(folder / "report.html")], answer)
-    row("`weir compare`", [weir, "compare", str(runs), str(runs)], answer)
-    size = sum(file.stat().st_size for file in runs.rglob("*") if file.is_file())
-    print(f"\nRecords of the four runs: {size / 1e6:.1f} MB.")
+    programs = [("", weir, ROUNDS), *((", the other", other, 1) for other in sys.argv[3:])]
+    for label, program, _ in programs:
+        run = [
+            program,
+            "run",
+            str(folder / "long.toml"),
+            "--controller",
+            "gcc,nada",
+            "--seeds",
+            "2",
+        ]
+        out = ["--out", str(folder / f"runs{len(label)}")]
+        row(f"`weir run --out`, four runs{label}", [*run, *out], answer, rounds=1)
+    for label, program, rounds in programs:
+        page = ["-o", str(folder / "report.html")]
+        command = [program, "report", str(folder / f"runs{len(label)}"), *page]
+        row(f"`weir report`{label}", command, answer, rounds)
+    for label, program, rounds in programs:
+        runs = str(folder / f"runs{len(label)}")
+        row(f"`weir compare`{label}", [program, "compare", runs, runs], answer, rounds)
+    sizes = []
+    for label, _, _ in programs:
+        files = (folder / f"runs{len(label)}").rglob("*")
+        sizes.append(f"{sum(file.stat().st_size for file in files if file.is_file()) / 1e6:.1f} MB")
+    print(f"\nRecords of the four runs: {', of the other '.join(sizes)}.")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
+    if len(sys.argv) not in (3, 4):
         sys.exit(__doc__)
     main()

@@ -68,6 +68,14 @@ impl Deadlines {
         }
     }
 
+    /// The earliest deadline of all parts but the busiest; `None` without one, or without a busiest
+    /// part.
+    pub(crate) fn next_of_others(&self) -> Option<Timestamp> {
+        self.busiest?;
+        let [key, _] = self.pairs[1];
+        (key != NEVER).then_some(time_of(key))
+    }
+
     /// The earliest deadline and its part.
     pub(crate) fn next(&self) -> Option<(Timestamp, usize)> {
         let [_, key] = self.pairs[0];
@@ -105,6 +113,20 @@ mod tests {
             assert_eq!(drain(&mut deadlines), [(7, 4), (7, 0), (7, 1), (8, 2)]);
             assert_eq!(deadlines.next(), None);
         }
+    }
+
+    #[test]
+    fn the_others_are_all_but_the_busiest() {
+        let mut deadlines = Deadlines::new(3, Some(1));
+        assert_eq!(deadlines.next_of_others(), None);
+        deadlines.set(1, ms(1));
+        assert_eq!(deadlines.next_of_others(), None);
+        deadlines.set(2, ms(9));
+        deadlines.set(0, ms(7));
+        assert_eq!(deadlines.next_of_others(), ms(7));
+        deadlines.set(0, None);
+        assert_eq!(deadlines.next_of_others(), ms(9));
+        assert_eq!(Deadlines::new(3, None).next_of_others(), None);
     }
 
     #[test]

@@ -136,6 +136,7 @@ impl TraceFile {
             Format::Iperf => "a log of iperf",
             Format::Nuttcp => "a log of nuttcp",
             Format::Ping => "a log of ping",
+            Format::Lines => "a log in words",
         };
         let set = self.reading.content.set.map(|set| format!(" of {set}")).unwrap_or_default();
         format!("{format}{set} (format = \"{}\")", self.reading.format.name())

@@ -62,8 +62,8 @@ pub(super) struct Known {
     gains: Vec<f64>,
     /// MCS of each group, one entry if all are equal; `None` where no scheme works.
     groups: Vec<Option<u8>>,
-    /// MCS for the whole carrier.
-    pub(super) wide: Option<u8>,
+    /// MCS for the whole carrier; `None` until a scheduler asks for it.
+    wide: Option<Option<u8>>,
     /// Correction of the outer loop in decibels, the steps that are in effect, and their factor.
     correction_db: f64,
     steps: i32,
@@ -161,11 +161,30 @@ impl Chooser {
         self.choose(carrier, known);
     }
 
+    /// MCS for the whole carrier; `None` if none works.
+    pub(super) fn wide(&self, carrier: &Carrier, known: &mut Known) -> Option<u8> {
+        if let Some(wide) = known.wide {
+            return wide;
+        }
+        // Nothing was reported yet.
+        known.measured?;
+        let wide = match self.direction {
+            Direction::Up => {
+                self.for_grant(carrier, known, Grant::Row { first: 0, count: carrier.prbs.up })
+            }
+            Direction::Down => {
+                let all = std::iter::once(0..carrier.prbs.down);
+                self.fastest(carrier, &self.wide, known.sinr(), (all, known.factor))
+            }
+        };
+        known.wide = Some(wide);
+        wide
+    }
+
     /// Chooses the schemes anew from the last report.
     fn choose(&self, carrier: &Carrier, known: &mut Known) {
+        known.wide = None;
         if self.direction == Direction::Up {
-            known.wide =
-                self.for_grant(carrier, known, Grant::Row { first: 0, count: carrier.prbs.up });
             return;
         }
         let factor = known.factor;
@@ -175,7 +194,6 @@ impl Chooser {
             |least, prbs| self.fastest(carrier, least, sinr, (std::iter::once(prbs), factor));
         known.groups.clear();
         known.groups.extend((0..groups).map(|group| fastest(&self.group, carrier.group(group))));
-        known.wide = fastest(&self.wide, 0..carrier.prbs.down);
     }
 
     /// The fastest scheme that works, and all slower ones too, with all signals scaled by a factor.

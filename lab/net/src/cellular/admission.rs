@@ -5,7 +5,6 @@ use std::fmt::Debug;
 use weir::units::Timestamp;
 
 use super::bearer::Bearer;
-use super::block::Grant;
 use super::cell::Cell;
 use super::event::{BearerEvent, BearerEventKind};
 use super::service::{BearerChange, BearerConfig, BearerRef, Guarantee, Priority};
@@ -168,14 +167,8 @@ impl<T: Debug + Send + 'static> Cell<T> {
         let tti = self.carrier.after(now);
         self.learn(tti, terminal, direction);
         let prbs = *self.carrier.prbs.of(direction);
-        let known = self.terminals[terminal].known.of(direction);
-        let mcs = match direction {
-            Direction::Down => known.wide,
-            Direction::Up => {
-                let all = Grant::Row { first: 0, count: prbs };
-                self.choosers.up.for_grant(&self.carrier, known, all)
-            }
-        };
+        let known = self.terminals[terminal].known.of_mut(direction);
+        let mcs = self.choosers.of(direction).wide(&self.carrier, known);
         let symbols = self.carrier.symbols;
         let bytes = mcs.map_or(0, |mcs| self.carrier.block_bytes(direction, prbs, mcs, symbols));
         let possible = f64::from(bytes) * 8.0 / self.tti_seconds();

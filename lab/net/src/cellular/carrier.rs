@@ -118,14 +118,24 @@ impl Carrier {
 
     /// Number of whole TTIs in a time, at least one.
     pub(super) fn ttis(&self, time: TimeDelta) -> u64 {
-        let slots = self.ttis_per_slot() as i128 * i128::from(time.as_nanos());
+        let per_slot = self.ttis_per_slot() as i64;
+        // A division of 128 bits takes a hundred times as long.
+        if let Some(slots) = per_slot.checked_mul(time.as_nanos()) {
+            return (slots / self.slot().as_nanos()).max(1) as u64;
+        }
+        let slots = i128::from(per_slot) * i128::from(time.as_nanos());
         ((slots / i128::from(self.slot().as_nanos())).max(1)) as u64
     }
 
     /// When a TTI begins.
     pub(super) fn start(&self, tti: Tti) -> Timestamp {
-        let nanos =
-            u128::from(tti) * self.slot().as_nanos() as u128 / u128::from(self.ttis_per_slot());
+        let (slot, per_slot) = (self.slot().as_nanos().cast_unsigned(), self.ttis_per_slot());
+        if let Some(nanos) = tti.checked_mul(slot)
+            && let Ok(nanos) = i64::try_from(if per_slot == 1 { nanos } else { nanos / per_slot })
+        {
+            return Timestamp::from_nanos(nanos);
+        }
+        let nanos = u128::from(tti) * u128::from(slot) / u128::from(per_slot);
         Timestamp::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX))
     }
 
@@ -136,9 +146,12 @@ impl Carrier {
 
     /// The first TTI that begins after this time.
     pub(super) fn after(&self, now: Timestamp) -> Tti {
-        let since = (now - Timestamp::ZERO).as_nanos().max(0) as u128;
-        let mut tti =
-            (since * u128::from(self.ttis_per_slot()) / self.slot().as_nanos() as u128) as Tti;
+        let since = (now - Timestamp::ZERO).as_nanos().max(0).cast_unsigned();
+        let (slot, per_slot) = (self.slot().as_nanos().cast_unsigned(), self.ttis_per_slot());
+        let mut tti = match since.checked_mul(per_slot) {
+            Some(slots) => slots / slot,
+            None => (u128::from(since) * u128::from(per_slot) / u128::from(slot)) as Tti,
+        };
         while self.start(tti) <= now {
             tti += 1;
         }

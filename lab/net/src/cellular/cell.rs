@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::fmt::Debug;
 use std::net::Ipv4Addr;
-use std::ops::Range;
 
 use weir::units::{DataSize, Timestamp};
 
@@ -37,7 +36,7 @@ pub struct Cell<T> {
     pub(super) stops_at_queue_end: bool,
     pub(super) sharing: Sharing,
     pub(super) uplink_access: UplinkAccess,
-    control_errors: bool,
+    pub(super) control_errors: bool,
     pub(super) admission: Admission,
     pub(super) seed: Seed,
     pub(super) choosers: Directions<Chooser>,
@@ -187,6 +186,27 @@ impl<T: Debug + Send + 'static> Cell<T> {
         self.out.pop_front()
     }
 
+    /// The same, but if there is none by `now`, runs on to the first one before `horizon`.
+    pub(super) fn poll_ahead(
+        &mut self,
+        now: Timestamp,
+        horizon: Timestamp,
+    ) -> Option<(Timestamp, Outcome<T>)> {
+        self.run_until(now, true);
+        while self.out.is_empty()
+            && let Some((time, step)) = self.find_next()
+            && time < horizon
+        {
+            self.step(time, step);
+            if !self.out.is_empty() {
+                // What else happens at this time comes before its packets leave.
+                self.run_until(time, true);
+            }
+            self.now = time;
+        }
+        self.out.pop_front().map(|outcome| (self.now, outcome))
+    }
+
     /// Changes the bearers, from now on. Returns what became of it; `None` without such a terminal.
     pub fn change(&mut self, now: Timestamp, change: &BearerChange) -> Option<BearerEventKind> {
         self.run_until(now, false);
@@ -224,18 +244,22 @@ impl<T: Debug + Send + 'static> Cell<T> {
             if !(time < now || (inclusive && time == now)) {
                 break;
             }
-            match step {
-                Step::Change => {
-                    let (_, change) = self.changes.pop_front().expect("it was the next step");
-                    self.apply(time, &change);
-                }
-                Step::Arrival { source } => self.on_arrival(time, source),
-                Step::Tti(tti) => self.on_tti(tti, time),
-                Step::Fill(tti) => self.fill_grants(tti, time),
-            }
-            self.collect();
+            self.step(time, step);
         }
         self.now = now;
+    }
+
+    fn step(&mut self, time: Timestamp, step: Step) {
+        match step {
+            Step::Change => {
+                let (_, change) = self.changes.pop_front().expect("it was the next step");
+                self.apply(time, &change);
+            }
+            Step::Arrival { source } => self.on_arrival(time, source),
+            Step::Tti(tti) => self.on_tti(tti, time),
+            Step::Fill(tti) => self.fill_grants(tti, time),
+        }
+        self.collect();
     }
 
     fn find_next(&self) -> Option<(Timestamp, Step)> {
@@ -425,6 +449,9 @@ impl<T: Debug + Send + 'static> Cell<T> {
 
     /// Counts what was delivered and lost for a bearer, before the outcomes leave.
     fn count_fates(&mut self, (terminal, bearer): (usize, usize), direction: Direction) {
+        if self.outcomes.delivered.is_empty() && self.outcomes.dropped.dropped.is_empty() {
+            return;
+        }
         let totals = self.terminals[terminal].bearers[bearer].totals.of_mut(direction);
         for delivery in &self.outcomes.delivered {
             totals.delivered += delivery.size;
@@ -437,6 +464,9 @@ impl<T: Debug + Send + 'static> Cell<T> {
 
     /// Passes on the outcomes of packets; those of loads end here.
     pub(super) fn collect(&mut self) {
+        if self.outcomes.delivered.is_empty() && self.outcomes.dropped.dropped.is_empty() {
+            return;
+        }
         for Delivery { due, queuing_delay, size, ecn, payload } in self.outcomes.delivered.drain(..)
         {
             if let Some(payload) = payload {
@@ -482,66 +512,6 @@ impl<T: Debug + Send + 'static> Cell<T> {
         }
     }
 
-    /// Puts a block on the air in a TTI: decides whether it will be decoded.
-    pub(super) fn send(&mut self, mut block: Block, direction: Direction, at: Tti) {
-        let start = self.carrier.start(at);
-        let terminal = &mut self.terminals[block.terminal];
-        let sinr = terminal.channels.of_mut(direction).at(start);
-        let error = block.error(&self.carrier, &self.harq, direction, sinr);
-        block.is_decoded = !terminal.chances.of_mut(direction).chance(error);
-        block.decoded = at + Tti::from(*self.timing.decode.of(direction));
-        block.is_decoded &= !block.is_missed;
-        let totals = terminal.totals.of_mut(direction);
-        if block.attempt == 1 {
-            totals.blocks += 1;
-            totals.mcs += u64::from(block.mcs);
-            totals.failures += u64::from(!block.is_decoded);
-        } else {
-            totals.retransmissions += 1;
-        }
-        let prbs = f64::from(block.grant.prbs(&self.carrier));
-        let carried: u64 = block.parts.iter().map(|part| part.span.to - part.span.from).sum();
-        for part in &block.parts {
-            let share = (part.span.to - part.span.from) as f64 / carried.max(1) as f64;
-            terminal.bearers[part.bearer].totals.of_mut(direction).blocks += prbs * share;
-        }
-        terminal.active_at = start;
-        self.record(&block, direction, start);
-        self.air.of_mut(direction).push_back(block);
-    }
-
-    fn record(&mut self, block: &Block, direction: Direction, start: Timestamp) {
-        let Some(blocks) = &mut self.blocks else { return };
-        let mut prbs: Vec<Range<u16>> = Vec::new();
-        for range in block.grant.ranges(&self.carrier) {
-            match prbs.last_mut().filter(|last| last.end == range.start) {
-                Some(last) => last.end = range.end,
-                None => prbs.push(range),
-            }
-        }
-        blocks.push(BlockRecord {
-            start,
-            direction,
-            node: block.terminal + 1,
-            prbs,
-            mcs: block.mcs,
-            bytes: block.bytes,
-            attempt: block.attempt,
-            is_decoded: block.is_decoded,
-        });
-    }
-
-    /// Whether a terminal misses the control channel of a TTI.
-    pub(super) fn misses_control(&mut self, terminal: usize, at: Tti) -> bool {
-        if !self.control_errors {
-            return false;
-        }
-        let start = self.carrier.start(at);
-        let terminal = &mut self.terminals[terminal];
-        let error = terminal.channels.down.at(start).control_error(self.carrier.prbs.down);
-        error > 0.0 && terminal.chances.down.chance(error)
-    }
-
     /// Interrupts the terminals whose handover begins.
     fn begin_handovers(&mut self, now: Timestamp) {
         for index in 0..self.terminals.len() {
@@ -570,17 +540,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
 
     /// The TTI after this one in which something may happen.
     fn next_pending(&self, tti: Tti, now: Timestamp) -> Option<Tti> {
-        let mut is_busy = !self.grants.is_empty()
-            || !self.missed.is_empty()
-            || !self.reports.is_empty()
-            || self.sources.iter().any(|load| load.source.is_saturating(now))
-            || self.terminals.iter().any(|terminal| terminal.uplink.believed > 0);
-        for &direction in Direction::BOTH {
-            is_busy |= !self.air.of(direction).is_empty()
-                || !self.again.of(direction).is_empty()
-                || self.terminals.iter().any(|terminal| terminal.has_backlog(direction));
-        }
-        if is_busy {
+        if self.is_busy(now) {
             return Some(tti + 1);
         }
         let channels = self.terminals.iter().flat_map(|terminal| &terminal.bearers);
@@ -590,6 +550,20 @@ impl<T: Debug + Send + 'static> Cell<T> {
             .min()
             .unwrap_or(Timestamp::MAX);
         (timer < Timestamp::MAX).then(|| self.carrier.after(timer.max(now)).max(tti + 1))
+    }
+
+    /// Whether something happens in the next TTI.
+    fn is_busy(&self, now: Timestamp) -> bool {
+        // What is on the air is the usual reason, so it is asked first.
+        !self.air.up.is_empty()
+            || !self.air.down.is_empty()
+            || !self.grants.is_empty()
+            || !self.again.up.is_empty()
+            || !self.again.down.is_empty()
+            || !self.missed.is_empty()
+            || !self.reports.is_empty()
+            || self.sources.iter().any(|load| load.source.is_saturating(now))
+            || self.terminals.iter().any(Terminal::has_work)
     }
 
     /// Time of the carrier's TTI, as a number of seconds for rates.

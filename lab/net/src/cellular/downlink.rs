@@ -39,10 +39,10 @@ impl<T: Debug + Send + 'static> Cell<T> {
         for candidate in candidates.iter().filter(|candidate| candidate.groups != 0) {
             let index = candidate.terminal;
             let grant = Grant::Groups(candidate.groups);
-            let known = &self.terminals[index].known.down;
+            let known = &mut self.terminals[index].known.down;
             let mcs = match self.scheduler {
                 // It does not look at single groups.
-                Scheduler::RoundRobin => known.wide,
+                Scheduler::RoundRobin => self.choosers.down.wide(&self.carrier, known),
                 _ => self.choosers.down.for_grant(&self.carrier, known, grant),
             };
             let Some(mcs) = mcs else { continue };
@@ -110,11 +110,14 @@ impl<T: Debug + Send + 'static> Cell<T> {
             self.learn(tti, index, Direction::Down);
             let terminal = &mut self.terminals[index];
             let owed = terminal.owed(now, Direction::Down);
-            let known = &terminal.known.down;
+            let known = &mut terminal.known.down;
             let count = if known.is_flat() { 1 } else { self.carrier.groups() };
             let group_bytes = &self.group_bytes;
             let rates = match self.scheduler {
-                Scheduler::RoundRobin => vec![bytes_with(known.wide, group_bytes)],
+                Scheduler::RoundRobin => {
+                    let wide = self.choosers.down.wide(&self.carrier, known);
+                    vec![bytes_with(wide, group_bytes)]
+                }
                 _ => (0..count).map(|group| bytes_with(known.of(group), group_bytes)).collect(),
             };
             candidates.push(Candidate {

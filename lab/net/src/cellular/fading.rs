@@ -147,28 +147,43 @@ pub(super) struct Multipath {
     /// which they are turned.
     anchor: Option<i64>,
     start: i64,
-    /// Turns of each tap's phase at each resource block, because of its delay. These and the sums
-    /// have single precision: an error of 1e-6 is far below what the model leaves out.
-    rotations: Vec<Parts>,
-    /// The sum of the taps at each resource block.
-    sums: Parts,
+    /// Turns of each tap's phase at the resource blocks, because of its delay: those of all taps at
+    /// the first block of resource blocks, then at the next one. These and the sums have single
+    /// precision: an error of 1e-6 is far below what the model leaves out.
+    rotations: Vec<Turns>,
+    /// Number of resource blocks.
+    prbs: usize,
+    /// Each tap as it was asked for last, kept for reuse.
+    sums: Vec<(f32, f32)>,
     step: TimeDelta,
     /// Random number that decides where the windows of a recording begin.
     windows: Option<u64>,
 }
 
-/// Real and imaginary parts of complex numbers.
-#[derive(Clone, Debug, Default)]
-struct Parts {
-    re: Vec<f32>,
-    im: Vec<f32>,
+/// Resource blocks whose sums over the taps stay in registers.
+const BLOCK: usize = 8;
+
+/// Turns of one tap at [`BLOCK`] resource blocks.
+#[derive(Clone, Debug)]
+struct Turns {
+    cos: [f32; BLOCK],
+    sin: [f32; BLOCK],
 }
 
-impl FromIterator<Complex> for Parts {
-    fn from_iter<I: IntoIterator<Item = Complex>>(numbers: I) -> Self {
-        let (re, im) = numbers.into_iter().map(|(re, im)| (re as f32, im as f32)).unzip();
-        Self { re, im }
+/// The turns of all taps, by blocks of resource blocks. `of_taps` has those of each tap.
+fn in_blocks(of_taps: &[Vec<Complex>]) -> Vec<Turns> {
+    let prbs = of_taps.first().map_or(0, Vec::len);
+    let mut blocks = Vec::new();
+    for first in (0..prbs).step_by(BLOCK) {
+        for turns in of_taps {
+            let mut block = Turns { cos: [0.0; BLOCK], sin: [0.0; BLOCK] };
+            for (prb, (cos, sin)) in turns[first..].iter().take(BLOCK).enumerate() {
+                (block.cos[prb], block.sin[prb]) = (*cos as f32, *sin as f32);
+            }
+            blocks.push(block);
+        }
     }
+    blocks
 }
 
 #[derive(Clone, Debug)]
@@ -237,7 +252,7 @@ impl Multipath {
             let mut rotations = Vec::new();
             for (delay_ns, _) in profile {
                 let of_prbs = (0..prbs).map(|prb| rotation(prb, prb_hz, delay_ns * 1e-9));
-                rotations.push(of_prbs.collect());
+                rotations.push(of_prbs.collect::<Vec<_>>());
             }
             let step = TimeDelta::from_secs_f64((1.0 / (STEPS_PER_TURN * shift_hz)).min(1e3));
             let step = step.min(STEP_MAX).max(tti);
@@ -245,19 +260,25 @@ impl Multipath {
                 taps: taps(profile, (shift_hz, step), stream),
                 anchor: None,
                 start: 0,
-                rotations,
-                sums: Parts::default(),
+                rotations: in_blocks(&rotations),
+                prbs: usize::from(prbs),
+                sums: Vec::new(),
                 step,
                 windows: None,
             };
         };
         let mut recorded = Seed::new(seed).stream("cellular/recording");
+        let mut filters = Vec::new();
+        for (delay_ns, _) in profile {
+            filters.push(filter(*delay_ns, profile, prbs));
+        }
         Self {
             taps: taps(profile, (shift_hz, RECORDING_STEP), &mut recorded),
             anchor: None,
             start: 0,
-            rotations: profile.iter().map(|(delay, _)| filter(*delay, profile, prbs)).collect(),
-            sums: Parts::default(),
+            rotations: in_blocks(&filters),
+            prbs: usize::from(prbs),
+            sums: Vec::new(),
             step: RECORDING_STEP,
             windows: Some(stream.bits()),
         }
@@ -276,24 +297,25 @@ impl Multipath {
     /// Writes the gain of each resource block, as a factor whose mean over time is one.
     pub(super) fn gains(&mut self, step: i64, gains: &mut Vec<f64>) {
         let ahead = self.turn_to(step);
-        let count = self.rotations.first().map_or(0, |rotations| rotations.re.len());
-        let Parts { re, im } = &mut self.sums;
-        for part in [&mut *re, &mut *im] {
-            part.clear();
-            part.resize(count, 0.0);
-        }
-        for (tap, rotations) in self.taps.iter().zip(&self.rotations) {
-            let (tap_re, tap_im) = tap.start.turned_sum(&tap.steps[ahead]);
-            let tap_re = (tap.amplitude * tap_re) as f32;
-            let tap_im = (tap.amplitude * tap_im) as f32;
-            let turned = rotations.re.iter().zip(&rotations.im);
-            for ((re, im), (cos, sin)) in re.iter_mut().zip(im.iter_mut()).zip(turned) {
-                *re += tap_re * cos - tap_im * sin;
-                *im += tap_re * sin + tap_im * cos;
-            }
+        self.sums.clear();
+        for tap in &self.taps {
+            let (re, im) = tap.start.turned_sum(&tap.steps[ahead]);
+            self.sums.push(((tap.amplitude * re) as f32, (tap.amplitude * im) as f32));
         }
         gains.clear();
-        gains.extend(re.iter().zip(im).map(|(re, im)| f64::from(*re * *re + *im * *im)));
+        for rotations in self.rotations.chunks_exact(self.sums.len()) {
+            let (mut re, mut im) = ([0.0_f32; BLOCK], [0.0_f32; BLOCK]);
+            for ((tap_re, tap_im), Turns { cos, sin }) in self.sums.iter().zip(rotations) {
+                for prb in 0..BLOCK {
+                    re[prb] += tap_re * cos[prb] - tap_im * sin[prb];
+                    im[prb] += tap_re * sin[prb] + tap_im * cos[prb];
+                }
+            }
+            for prb in 0..BLOCK {
+                gains.push(f64::from(re[prb] * re[prb] + im[prb] * im[prb]));
+            }
+        }
+        gains.truncate(self.prbs);
     }
 
     /// Turns the waves to the start of the stretch of a step: from the last anchor before it, in
@@ -358,7 +380,7 @@ fn rotation(prb: u16, hz: f64, seconds: f64) -> Complex {
 
 /// Turns of a tap at each resource block of a recording: its delay is interpolated between the
 /// samples of a grid, by a filter that ends a few samples beyond the taps.
-fn filter(delay_ns: f64, profile: &[(f64, f64)], prbs: u16) -> Parts {
+fn filter(delay_ns: f64, profile: &[(f64, f64)], prbs: u16) -> Vec<Complex> {
     let longest = profile.iter().map(|(delay, _)| delay * 1e-9 * SAMPLING_HZ).fold(0.0, f64::max);
     let last = libm::ceil(longest) as i32 + FILTER_MARGIN;
     let delay = delay_ns * 1e-9 * SAMPLING_HZ;

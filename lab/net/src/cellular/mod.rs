@@ -19,6 +19,7 @@
 mod access;
 mod adaptation;
 mod admission;
+mod air;
 mod bearer;
 mod block;
 pub mod carrier;

@@ -161,6 +161,9 @@ impl<T: Debug + Send + 'static> Channel<T> {
     }
 
     fn repeated(&self) -> u64 {
+        if self.again.is_empty() {
+            return 0;
+        }
         self.again.iter().map(|span| span.len()).sum()
     }
 

@@ -82,6 +82,15 @@ fn share_by_metric(
     candidates: &mut [Candidate],
     need: impl Fn(&Candidate) -> u64,
 ) {
+    if let [only] = candidates {
+        // Nobody competes.
+        for group in groups(free) {
+            if need(only) > 0 && only.rate(group) > 0 {
+                only.take(group);
+            }
+        }
+        return;
+    }
     for group in groups(free) {
         let mut best: Option<(f64, usize)> = None;
         for (index, candidate) in candidates.iter().enumerate() {

@@ -181,6 +181,13 @@ impl<T: Debug + Send + 'static> Terminal<T> {
         self.bearers.iter().any(|bearer| bearer.channels.of(direction).backlog() > 0)
     }
 
+    /// Whether something waits, or the base station believes so.
+    pub(super) fn has_work(&self) -> bool {
+        self.uplink.believed > 0
+            || self.has_backlog(Direction::Up)
+            || self.has_backlog(Direction::Down)
+    }
+
     /// Whether a handover interrupts it at this time.
     pub(super) fn is_away(&self, now: Timestamp) -> bool {
         let begun = self.handovers[..self.handovers_begun].last();

@@ -151,7 +151,6 @@ impl<T: Debug + Send + 'static> Cell<T> {
 
     /// A terminal tells the base station what waits, if it has an occasion.
     fn report(&mut self, tti: Tti, index: usize) {
-        let has_backlog = self.terminals[index].has_backlog(Direction::Up);
         let uplink = &mut self.terminals[index].uplink;
         let delay = Tti::from(self.timing.report);
         match self.uplink_access {
@@ -178,12 +177,14 @@ impl<T: Debug + Send + 'static> Cell<T> {
             UplinkAccess::Requested(SchedulingRequest { period, grant }) => {
                 let period = self.carrier.ttis(period);
                 // The occasions of the terminals are spread over the period.
-                let is_occasion = tti % period == (index as Tti * 3) % period;
+                if tti % period != (index as Tti * 3) % period {
+                    return;
+                }
                 let has_grant = uplink.believed > 0
                     || uplink.has_requested
                     || uplink.granted.iter().any(|(fill, _)| *fill >= tti)
                     || self.terminals[index].processes.up > 0;
-                if has_backlog && is_occasion && !has_grant {
+                if !has_grant && self.terminals[index].has_backlog(Direction::Up) {
                     self.terminals[index].uplink.has_requested = true;
                     let bytes = grant.as_bytes();
                     let arrives = tti + delay;
@@ -194,7 +195,8 @@ impl<T: Debug + Send + 'static> Cell<T> {
                 let period = self.carrier.ttis(period);
                 let is_occasion = tti % period == (index as Tti * 3) % period;
                 // Without data the terminal leaves the grant unused; it is not modelled then.
-                if has_backlog && is_occasion {
+                if is_occasion && self.terminals[index].has_backlog(Direction::Up) {
+                    let uplink = &mut self.terminals[index].uplink;
                     uplink.believed = uplink.believed.max(size.as_bytes());
                 }
             }
@@ -284,7 +286,8 @@ impl<T: Debug + Send + 'static> Cell<T> {
             }
             self.learn(tti, index, Direction::Up);
             let terminal = &mut self.terminals[index];
-            let Some(mcs) = terminal.known.up.wide else { continue };
+            let wide = self.choosers.up.wide(&self.carrier, &mut terminal.known.up);
+            let Some(mcs) = wide else { continue };
             let owed = terminal.owed(now, Direction::Up);
             candidates.push(Candidate {
                 terminal: index,

@@ -51,6 +51,17 @@ pub trait Network<T>: Debug + Send {
     /// `None`.
     fn poll(&mut self, now: Timestamp) -> Option<Outcome<T>>;
 
+    /// The same, but if none has left by `now`, the network goes on alone: to the first packet that
+    /// leaves before `horizon`, which is returned with its time. Nothing may happen outside before
+    /// then.
+    fn poll_ahead(
+        &mut self,
+        now: Timestamp,
+        _horizon: Timestamp,
+    ) -> Option<(Timestamp, Outcome<T>)> {
+        self.poll(now).map(|outcome| (now, outcome))
+    }
+
     /// Bytes in the queue that a packet with this crossing would enter.
     fn queued(&mut self, now: Timestamp, crossing: Self::Crossing) -> DataSize;
 }

@@ -333,6 +333,21 @@ impl<T: Routable> Router<T> {
         }
     }
 
+    /// The same of a part that nothing outside it disturbs before `horizon`, with the time of the
+    /// packet: an access network goes on to the first packet that leaves it.
+    #[inline]
+    pub fn poll_ahead(
+        &mut self,
+        now: Timestamp,
+        part: Part,
+        horizon: Timestamp,
+    ) -> Option<(Timestamp, Outcome<InFlight<T>>)> {
+        match self.links.get_mut(part.0) {
+            Some(link) => link.poll(now).map(|outcome| (now, outcome)),
+            None => self.access.get_mut(part.0 - self.links.len())?.poll_ahead(now, horizon),
+        }
+    }
+
     /// Moves a packet that has left a part to the next leg, or returns it at the end of its route.
     #[inline]
     pub fn go_on(&mut self, outcome: Outcome<InFlight<T>>) -> NextHop<T> {

@@ -53,6 +53,14 @@ impl<T: Debug + Send + 'static> Network<T> for LoggedCell<T> {
         self.cell.poll(now)
     }
 
+    fn poll_ahead(
+        &mut self,
+        now: Timestamp,
+        horizon: Timestamp,
+    ) -> Option<(Timestamp, Outcome<T>)> {
+        self.cell.poll_ahead(now, horizon)
+    }
+
     fn queued(&mut self, _now: Timestamp, crossing: Crossing) -> DataSize {
         self.cell.queued(nodes(crossing).0)
     }

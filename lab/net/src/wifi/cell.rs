@@ -29,6 +29,10 @@ pub struct Cell<T> {
     pub(super) accesses: Vec<Timestamp>,
     /// When each node's planned action after a frame is due; `MAX` for never.
     pub(super) actions: Vec<Timestamp>,
+    /// Which nodes have something to contend for. Most have not, and others ask at each frame.
+    pub(super) contenders: Vec<Contender>,
+    /// Whether the answer to a frame begins before anybody who hears it may send.
+    pub(super) answers_first: bool,
     pub(super) outcomes: VecDeque<Outcome<T>>,
     pub(super) airtime: Option<Vec<AirtimeRecord>>,
     /// The latest time that a caller has passed.
@@ -37,6 +41,15 @@ pub struct Cell<T> {
     next: Option<NextStep>,
     /// Buffer for the nodes whose channel state has changed, kept for reuse.
     pub(super) changed: Vec<usize>,
+}
+
+/// What a node takes part in the contention with.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Contender {
+    /// It has packets.
+    pub(super) has_packets: bool,
+    /// It has packets or a backoff.
+    pub(super) is_counting: bool,
 }
 
 /// The next step and its time; `None` if no step is pending.
@@ -60,7 +73,11 @@ impl<T: Debug + Send + 'static> Cell<T> {
         let builder = Builder { config, seed };
         let mut nodes: Vec<Node<T>> = Vec::new();
         let mut sources = Vec::new();
+        let mut answers_first = true;
         for (index, (node, links)) in builder.nodes().into_iter().enumerate() {
+            for parameters in node.edca.0 {
+                answers_first &= parameters.aifsn > 0;
+            }
             assert!(
                 nodes.iter().all(|other| other.name != node.name),
                 "two nodes of the cell are named {}",
@@ -83,6 +100,8 @@ impl<T: Debug + Send + 'static> Cell<T> {
             sources,
             accesses: vec![Timestamp::MAX; count],
             actions: vec![Timestamp::MAX; count],
+            contenders: vec![Contender::default(); count],
+            answers_first,
             outcomes: VecDeque::new(),
             airtime: None,
             now: Timestamp::ZERO,
@@ -150,6 +169,22 @@ impl<T: Debug + Send + 'static> Cell<T> {
     pub fn poll(&mut self, now: Timestamp) -> Option<Outcome<T>> {
         self.run_until(now, true);
         self.outcomes.pop_front()
+    }
+
+    /// The same, but if there is none by `now`, runs on to the first one before `horizon`.
+    pub(super) fn poll_ahead(
+        &mut self,
+        now: Timestamp,
+        horizon: Timestamp,
+    ) -> Option<(Timestamp, Outcome<T>)> {
+        self.run_until(now, true);
+        while self.outcomes.is_empty()
+            && let Some(Some((next, _))) = self.next
+            && next < horizon
+        {
+            self.run_until(next, true);
+        }
+        self.outcomes.pop_front().map(|outcome| (self.now, outcome))
     }
 
     /// Bytes queued at a node in all categories, including MPDUs in transmission.
@@ -279,6 +314,8 @@ impl<T: Debug + Send + 'static> Cell<T> {
         if !had_packets && queue.has_packets() {
             contention.on_packet(now, idle_from, chance);
         }
+        self.note_contender(node);
+        let queue = &self.nodes[node].categories[category.index()].queue;
         if had_packets != queue.has_packets() {
             self.refresh_access(node);
             self.next = None;
@@ -292,9 +329,22 @@ impl<T: Debug + Send + 'static> Cell<T> {
         if is_idle { Some(self.medium.idle_from(node)) } else { None }
     }
 
+    /// Notes what a node takes part in the contention with, after a change.
+    pub(super) fn note_contender(&mut self, node: usize) {
+        let mut noted = Contender::default();
+        for Category { contention, queue } in &self.nodes[node].categories {
+            noted.has_packets |= queue.has_packets();
+            noted.is_counting |= queue.has_packets() || contention.has_backoff();
+        }
+        self.contenders[node] = noted;
+    }
+
     /// Computes again when a node will send. A node that has not noticed yet that the channel is
     /// busy keeps its planned time.
     pub(super) fn refresh_access(&mut self, node: usize) {
+        if !self.contenders[node].has_packets && self.accesses[node] == Timestamp::MAX {
+            return;
+        }
         let Some(idle_from) = self.idle_from(node) else { return };
         let waiting = self.nodes[node].categories.iter().filter(|it| it.queue.has_packets());
         let access = waiting.map(|category| category.contention.access(idle_from)).min();

@@ -43,6 +43,10 @@ impl Contention {
         }
     }
 
+    pub(super) fn has_backoff(&self) -> bool {
+        self.backoff.is_some()
+    }
+
     /// When to send a waiting packet, if the channel has been idle since `idle_from` and stays
     /// idle.
     pub(super) fn access(&self, idle_from: Timestamp) -> Timestamp {

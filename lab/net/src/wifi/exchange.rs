@@ -40,6 +40,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
         for loser in losers.into_iter().flatten() {
             self.collide_within(now, node, loser);
         }
+        self.note_contender(node);
         // The packets may be gone: a full queue can have dropped them in favour of another packet.
         let Some(category) = winner else { return };
         let txop = self.nodes[node].txops[category.index()];
@@ -83,16 +84,21 @@ impl<T: Debug + Send + 'static> Cell<T> {
         let power_dbm = link.to.map_or(f64::INFINITY, |to| self.medium.power_dbm(node, to));
         let snr_db = link.snr_db(now, power_dbm);
         let rate = link.rate.select(now, queue.attempts(receiver), snr_db);
-        let mut duration = aggregation.duration;
-        if txop_end > now {
-            let answer = self.band.sifs + answer_duration(rate, true, &self.band);
-            duration = duration.min(txop_end - now - answer - self.band.signal_extension);
+        let mut limits =
+            Limits { mpdus: aggregation.mpdus, size: aggregation.bytes, at_least_one: is_first };
+        // The size limits only what is no single first packet.
+        if !is_first || aggregation.mpdus > 1 {
+            let mut duration = aggregation.duration;
+            if txop_end > now {
+                let answer = self.band.sifs + answer_duration(rate, true, &self.band);
+                duration = duration.min(txop_end - now - answer - self.band.signal_extension);
+            }
+            limits.size = limits.size.min(rate.content_within(duration));
         }
-        let size = aggregation.bytes.min(rate.content_within(duration));
-        let limits = Limits { mpdus: aggregation.mpdus, size, at_least_one: is_first };
         let mut ledger = Ledger { outcomes: &mut self.outcomes, counters };
         let content = queue.fill(now, receiver, limits, &mut ledger);
         if content.mpdus == 0 {
+            self.note_contender(node);
             return false;
         }
         let airtime = rate.duration(content.size(), &self.band);
@@ -127,6 +133,9 @@ impl<T: Debug + Send + 'static> Cell<T> {
     /// sends anyway: it needs that time to sense a frame and to switch to sending
     /// [IEEE80211 §9.3.7].
     fn on_busy(&mut self, now: Timestamp, node: usize) {
+        if !self.contenders[node].is_counting && self.accesses[node] == Timestamp::MAX {
+            return;
+        }
         if self.accesses[node] < now + self.band.slot || self.nodes[node].is_engaged() {
             return;
         }
@@ -136,6 +145,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
         for entry in categories {
             entry.contention.freeze(now, idle_from, entry.queue.has_packets(), chance);
         }
+        self.note_contender(node);
     }
 
     /// Handles the end of a frame: decodes it, records it, and starts what follows.
@@ -149,13 +159,18 @@ impl<T: Debug + Send + 'static> Cell<T> {
         let (to, kind) = (frame.to, frame.kind);
         let mut newly_idle = std::mem::take(&mut self.changed);
         self.medium.end(frame, decoded > 0, &mut newly_idle);
+        let mut answerer = None;
         if kind == Kind::Data {
-            self.await_answer(now, (from, to), decoded > 0);
+            answerer = self.await_answer(now, (from, to), decoded > 0);
         } else if let Some(to) = to.filter(|&to| self.medium.senses(to, from)) {
             self.conclude(now, to, decoded > 0);
         }
         for &node in &newly_idle {
-            self.refresh_access(node);
+            // Who hears the answer begin cannot have sent before.
+            let is_brief = answerer.is_some_and(|it| self.medium.senses(node, it));
+            if !(is_brief && self.answers_first) {
+                self.refresh_access(node);
+            }
         }
         self.changed = newly_idle;
     }
@@ -171,7 +186,9 @@ impl<T: Debug + Send + 'static> Cell<T> {
             power_dbm,
             interference_mw: frame.interference_mw(from, until),
         };
-        let part = |size: DataSize| start + rate.air_time(size);
+        // Where no other frame is, it does not matter when a part is on the air.
+        let is_alone = frame.is_alone();
+        let part = |size: DataSize| if is_alone { start } else { start + rate.air_time(size) };
         let is_noticed =
             self.medium.is_sensed(frame) && link.notices(now, signal(start, part(DataSize::ZERO)));
         let decodes = |begin: DataSize, end: DataSize| {
@@ -185,9 +202,15 @@ impl<T: Debug + Send + 'static> Cell<T> {
 
     /// After a data frame: the receiver plans an answer if it decoded at least one MPDU, and the
     /// sender waits for that answer [IEEE80211 §9.3.2.8]. A receiver that is sending an answer, or
-    /// is about to, does not answer this frame.
-    fn await_answer(&mut self, now: Timestamp, (from, to): (usize, Option<usize>), decoded: bool) {
+    /// is about to, does not answer this frame. Returns who will answer.
+    fn await_answer(
+        &mut self,
+        now: Timestamp,
+        (from, to): (usize, Option<usize>),
+        decoded: bool,
+    ) -> Option<usize> {
         let answer_at = now + self.band.sifs;
+        let mut answerer = None;
         match to {
             Some(to)
                 if decoded
@@ -195,15 +218,17 @@ impl<T: Debug + Send + 'static> Cell<T> {
                     && !self.medium.is_sending(to) =>
             {
                 self.plan(to, answer_at, Action::Respond { to: from });
+                answerer = Some(to);
             }
             None if decoded => {
                 let answer = self.answer_to(from).0;
                 self.plan(from, answer_at + answer, Action::AnsweredElsewhere);
-                return;
+                return None;
             }
             _ => {}
         }
         self.plan(from, now + self.band.ack_timeout(), Action::TimeOut);
+        answerer
     }
 
     fn plan(&mut self, node: usize, at: Timestamp, action: Action) {
@@ -282,6 +307,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
         } else {
             entry.contention.on_failure(chance);
             *exchange = None;
+            self.note_contender(node);
             self.refresh_access(node);
         }
         self.top_up(now, node);
@@ -292,6 +318,7 @@ impl<T: Debug + Send + 'static> Cell<T> {
         let Node { categories, chance, exchange, .. } = &mut self.nodes[node];
         categories[category.index()].contention.on_done(chance);
         *exchange = None;
+        self.note_contender(node);
         self.refresh_access(node);
     }
 

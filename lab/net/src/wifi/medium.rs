@@ -44,6 +44,11 @@ struct Overlap {
 }
 
 impl Frame {
+    /// Whether no other frame overlaps it.
+    pub(super) fn is_alone(&self) -> bool {
+        self.overlaps.is_empty()
+    }
+
     /// Sum of the powers of all frames that overlap this part of the frame at any time, in
     /// milliwatts.
     pub(super) fn interference_mw(&self, from: Timestamp, until: Timestamp) -> f64 {
@@ -85,6 +90,11 @@ pub(super) struct Medium {
     eifs_excess: TimeDelta,
     /// Emptied lists of overlaps, kept for reuse.
     spare: Vec<Vec<Overlap>>,
+    /// Whether every node senses every other one.
+    is_shared: bool,
+    /// When the only frame on the air began, if all nodes sense it and none has sent since. Their
+    /// radios do not know of it yet: most frames end alone.
+    lone: Option<Timestamp>,
 }
 
 impl Medium {
@@ -99,6 +109,10 @@ impl Medium {
         for power in power_mw.iter_mut().flatten() {
             *power = to_mw(*power);
         }
+        let mut is_shared = true;
+        for power in power_dbm.iter().flatten() {
+            is_shared &= *power >= CARRIER_SENSE_DBM;
+        }
         let radio = Radio { sensed: 0, receiving: None, idle_from: Timestamp::ZERO };
         Self {
             power_mw,
@@ -107,6 +121,8 @@ impl Medium {
             on_air: Vec::new(),
             eifs_excess,
             spare: Vec::new(),
+            is_shared,
+            lone: None,
         }
     }
 
@@ -135,7 +151,7 @@ impl Medium {
     }
 
     pub(super) fn is_idle(&self, node: usize) -> bool {
-        self.radios[node].sensed == 0
+        self.lone.is_none() && self.radios[node].sensed == 0
     }
 
     /// The time from which a node counts AIFS. Meaningful while the channel is idle there.
@@ -164,6 +180,10 @@ impl Medium {
         kind: Kind,
         newly_busy: &mut Vec<usize>,
     ) {
+        let is_lone = self.is_shared && self.on_air.is_empty();
+        if let Some(since) = self.lone.take() {
+            self.notice(self.on_air[0].from, since, None);
+        }
         let mut overlaps = self.spare.pop().unwrap_or_default();
         for other in &mut self.on_air {
             let end = until.min(other.end);
@@ -178,6 +198,20 @@ impl Medium {
         }
         self.on_air.push(Frame { from, to, start: now, end: until, kind, overlaps });
         newly_busy.clear();
+        if is_lone {
+            self.lone = Some(now);
+            for node in 0..self.radios.len() {
+                if node != from {
+                    newly_busy.push(node);
+                }
+            }
+            return;
+        }
+        self.notice(from, now, Some(newly_busy));
+    }
+
+    /// The radios that sense a frame notice that it has begun.
+    fn notice(&mut self, from: usize, since: Timestamp, mut newly_busy: Option<&mut Vec<usize>>) {
         let powers = &self.power_dbm[from];
         for (node, (radio, &power_dbm)) in self.radios.iter_mut().zip(powers).enumerate() {
             if power_dbm < CARRIER_SENSE_DBM {
@@ -188,10 +222,12 @@ impl Medium {
                 radio.receiving = None;
                 continue;
             }
-            if radio.sensed == 1 {
+            if radio.sensed == 1
+                && let Some(newly_busy) = &mut newly_busy
+            {
                 newly_busy.push(node);
             }
-            radio.notice(now, from, power_dbm);
+            radio.notice(since, from, power_dbm);
         }
     }
 
@@ -206,6 +242,20 @@ impl Medium {
     pub(super) fn end(&mut self, frame: Frame, decoded: bool, newly_idle: &mut Vec<usize>) {
         newly_idle.clear();
         let Frame { from, to, end: now, mut overlaps, .. } = frame;
+        if self.lone.take().is_some() {
+            for (node, radio) in self.radios.iter_mut().enumerate() {
+                let is_garbled = to == Some(node) && !decoded;
+                radio.idle_from = match node == from {
+                    true => radio.idle_from.max(now),
+                    // EIFS, as below.
+                    false if is_garbled => now + self.eifs_excess,
+                    false => now,
+                };
+                newly_idle.push(node);
+            }
+            self.spare.push(overlaps);
+            return;
+        }
         let powers = &self.power_dbm[from];
         for (node, (radio, &power_dbm)) in self.radios.iter_mut().zip(powers).enumerate() {
             if power_dbm < CARRIER_SENSE_DBM {

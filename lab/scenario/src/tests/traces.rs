@@ -86,7 +86,7 @@ fn an_error_of_a_trace_names_its_file_and_its_line() {
             "{ trace = \"steps.txt\", format = \"mahi\" }",
             "x.toml:6: network.up.capacity.format: expected \"mahimahi\" or \"columns\" or \
              \"netem-trace\" or \"csv\" or \"json\" or \"ghent\" or \"iperf\" or \"nuttcp\" \
-             or \"ping\", found the text 'mahi'",
+             or \"ping\" or \"lines\", found the text 'mahi'",
         ),
         (
             "{ trace = \"steps.txt\", unit = \"dB\" }",

@@ -75,8 +75,8 @@ impl Clock {
         }
         // A number of 14 digits that is a date is none of seconds: it is beyond the year 2096.
         if self.unit.is_none()
-            && text.trim().len() == 14
-            && let Some(time) = formatted(text.trim(), "%Y%m%d%H%M%S")
+            && text.trim().split('.').next().is_some_and(|whole| whole.len() == 14)
+            && let Some(time) = formatted(text.trim(), "%Y%m%d%H%M%S%.f")
         {
             return Some(self.on_its_day(time));
         }
@@ -279,6 +279,8 @@ mod tests {
             "20240621T121112Z",
             "20240621-121112",
             "20240621 121112",
+            "20240621121112",
+            "20240621121112.000",
             "2024-06-21 12:11:12 PM",
             "2024/06/21 12:11:12 PM",
         ] {

@@ -7,7 +7,7 @@ use weir::units::TimeDelta;
 
 use super::clock::Clock;
 use super::series::Samples;
-use super::table::{halved, is_duration};
+use super::table::{halved, is_duration, values_of};
 use super::unit::{self, Unit};
 use super::{Options, Result, TraceError, Want, lines, quoted};
 
@@ -37,6 +37,7 @@ pub(super) fn read(text: &str, options: &Options) -> Result<Samples> {
     let mut clock =
         Clock::new(chosen.or_else(|| unit::time_of_name(time_name)), chosen.is_some(), None);
     let mut samples = Samples::strict();
+    samples.values = values_of(unit, options)?;
     for (number, line) in lines(text) {
         let fields = fields(line, options.decimal_comma);
         let [time, value] = fields.as_slice() else {

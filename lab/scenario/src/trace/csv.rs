@@ -3,24 +3,33 @@
 use std::borrow::Cow;
 
 use super::clock::Clock;
+use super::recognise::WORDS;
 use super::series::Samples;
 use super::table::{MAX_COLUMNS, Table};
 use super::unit::{number, with_point};
-use super::{Column, Content, Options, Result, TraceError, columns, lines};
+use super::{Column, Content, Options, Result, TraceError, Want, columns, lines};
+
+/// How many lines are looked at to find a header.
+const HEAD: usize = 60;
 
 pub(super) fn read(text: &str, options: &Options) -> Result<(Samples, Content)> {
     let mut lines = lines(text);
     let Some((line, first)) = lines.next() else {
         return Err(TraceError::of_file("the trace is empty"));
     };
+    if is_rrd(text) {
+        return read_rrd(text, (line, first), options);
+    }
     let separator = separator(first, options);
     let cells = cells_of(line, first, separator, options)?;
     let columns = cells.len();
+    // Some programs end the header with a separator, or the rows.
+    let named = columns - usize::from(cells.last().is_some_and(|cell| cell.trim().is_empty()));
     // Only a table whose columns are numbered, or named in a comment, may have no header.
     let values = cells.iter().filter(|cell| is_value(cell)).count();
     let names = columns::names(text, options);
     let is_numbered = matches!(options.column, Some(Column::Number(_))) && values > 0;
-    let mut table = if values == columns && names.len() == columns {
+    let mut table = if values > 0 && names.len() == columns {
         let mut table = Table::new(&names, line, options)?;
         table.row(line, &cells)?;
         table
@@ -31,13 +40,69 @@ pub(super) fn read(text: &str, options: &Options) -> Result<(Samples, Content)> 
         table
     } else {
         let header: Vec<String> = cells.iter().map(|cell| cell.trim().to_owned()).collect();
-        Table::new(&header, line, options)?
+        let table = Table::new(&header, line, options);
+        table.map_err(|error| with_hint(error, text, (line, columns), separator))?
     };
     for (line, content) in lines {
         let cells = cells_of(line, content, separator, options)?;
-        if cells.len() != columns {
+        let is_ended = cells.len() == columns + 1 && cells[columns].trim().is_empty();
+        if !is_ended && !(named..=columns).contains(&cells.len()) {
             let found = cells.len();
             let message = format!("expected {columns} cells as in the first line, found {found}");
+            return Err(TraceError::at(line, &message));
+        }
+        table.row(line, &cells)?;
+    }
+    table.finish()
+}
+
+/// Says how to read the table if the first line is not of it: lines before a header have fewer
+/// cells than it, and words of a log are no cells.
+fn with_hint(
+    error: TraceError,
+    text: &str,
+    (line, columns): (usize, usize),
+    separator: Option<char>,
+) -> TraceError {
+    for (later, content) in lines(text).take(HEAD) {
+        let later_separator = self::separator(content, &Options::new(Want::Up));
+        let Ok(cells) = cells(later, content, later_separator) else { continue };
+        let is_header = cells.len() > columns && cells.len() > 1 && later > line;
+        if is_header && later_separator.is_some() {
+            let skip = later - 1;
+            let hint = format!("; if line {later} names the columns, write skip = {skip}");
+            return error.and(&hint);
+        }
+    }
+    let has_names = lines(text).take(HEAD).any(|(_, content)| content.contains('='));
+    if separator.is_none() || has_names { error.and(WORDS) } else { error }
+}
+
+/// Whether a text is what `rrdtool fetch` prints: names without one of the times, which end with a
+/// colon.
+pub(super) fn is_rrd(text: &str) -> bool {
+    let mut lines = lines(text);
+    let (Some((_, names)), Some((_, row))) = (lines.next(), lines.next()) else { return false };
+    let Some((time, cells)) = row.split_once(": ") else { return false };
+    let is_time = !time.is_empty() && time.bytes().all(|byte| byte.is_ascii_digit());
+    is_time && cells.split_whitespace().count() == names.split_whitespace().count()
+}
+
+fn read_rrd(
+    text: &str,
+    (line, names): (usize, &str),
+    options: &Options,
+) -> Result<(Samples, Content)> {
+    let mut header = vec!["time".to_owned()];
+    header.extend(names.split_whitespace().map(String::from));
+    let mut table = Table::new(&header, line, options)?;
+    for (line, content) in lines(text).skip(1) {
+        let mut cells: Vec<&str> = content.split_whitespace().collect();
+        if let Some(time) = cells.first_mut() {
+            *time = time.trim_end_matches(':');
+        }
+        if cells.len() != header.len() {
+            let message = format!("expected {} cells, found {}", header.len(), cells.len());
             return Err(TraceError::at(line, &message));
         }
         table.row(line, &cells)?;

@@ -21,8 +21,8 @@ macro_rules! keys {
     ($($more:literal),*) => {
         &[
             "trace", "format", "column", "unit", "time", "time_unit", "time_format", "times",
-            "duration", "interval", "list", "round_trip", "opportunity", "decimal", "where",
-            "from", "to", "trace_end", $($more),*
+            "duration", "interval", "list", "round_trip", "counter", "skip", "opportunity",
+            "decimal", "where", "from", "to", "trace_end", $($more),*
         ]
     };
 }
@@ -37,6 +37,8 @@ pub(crate) const JITTER_KEYS: &[&str] = keys!("kind", "reorder", "distribution",
 pub(crate) const SINR_KEYS: &[&str] = keys!("period");
 /// Most columns that a number may count.
 const MAX_COLUMN: f64 = 10_000.0;
+/// Most lines at the start that are not read.
+const MAX_SKIP: f64 = 10_000.0;
 /// Largest opportunity.
 const MAX_OPPORTUNITY: DataSize = DataSize::from_bytes(1_000_000);
 
@@ -123,6 +125,8 @@ fn options(table: &Table<'_>, want: Want) -> Result<Options> {
         interval: table.optional("interval", Item::time)?,
         list: table.get("list").map(|item| item.string("keys").map(String::from)).transpose()?,
         round_trip: table.optional("round_trip", Item::boolean)?,
+        counter: table.or("counter", false, Item::boolean)?,
+        skip: table.whole("skip", 0, MAX_SKIP)?,
         opportunity: table.or("opportunity", Opportunity::Mahimahi, opportunity)?,
         decimal_comma: table.choice("decimal", false, &decimals)?,
         rows: table.or("where", Vec::new(), rows)?,

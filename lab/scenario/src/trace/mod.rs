@@ -21,10 +21,14 @@ mod json;
 mod keys;
 mod known;
 mod logs;
+mod marked;
 mod netem;
 mod object;
 mod ping;
+mod recognise;
 mod series;
+#[cfg(test)]
+mod strangers;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -37,6 +41,7 @@ use weir::units::{Bitrate, TimeDelta, Timestamp};
 pub use weir_net::TraceEnd;
 use weir_net::{Capacity, CapacityTrace, Opportunity, Schedule, ScheduleError, TraceLines};
 
+use recognise::{check_keys, lines, recognised};
 pub use series::Series;
 use series::{Part, Samples};
 pub use unit::Unit;
@@ -102,11 +107,13 @@ pub enum Format {
     Nuttcp,
     /// What ping prints.
     Ping,
+    /// Lines of words, in which a number stands behind the same text each time.
+    Lines,
 }
 
 impl Format {
     /// All formats by their names in scenario files.
-    pub const ALL: [(&'static str, Self); 9] = [
+    pub const ALL: [(&'static str, Self); 10] = [
         ("mahimahi", Self::Mahimahi),
         ("columns", Self::Columns),
         ("netem-trace", Self::NetemTrace),
@@ -116,6 +123,7 @@ impl Format {
         ("iperf", Self::Iperf),
         ("nuttcp", Self::Nuttcp),
         ("ping", Self::Ping),
+        ("lines", Self::Lines),
     ];
 
     /// Its name in scenario files.
@@ -172,6 +180,10 @@ pub struct Options {
     /// Whether times are round trips, of which half is the delay; `None` to go by the name of the
     /// column.
     pub round_trip: Option<bool>,
+    /// Whether amounts of data count up since a start, instead of being those of their rows.
+    pub counter: bool,
+    /// How many lines at the start are not read.
+    pub skip: usize,
     /// What the lines of a mahimahi trace are opportunities for.
     pub opportunity: Opportunity,
     /// Whether numbers have a decimal comma.
@@ -200,6 +212,8 @@ impl Options {
             interval: None,
             list: None,
             round_trip: None,
+            counter: false,
+            skip: 0,
             opportunity: Opportunity::Mahimahi,
             decimal_comma: false,
             rows: Vec::new(),
@@ -221,6 +235,8 @@ impl Options {
             ("interval", self.interval.is_some()),
             ("list", self.list.is_some()),
             ("round_trip", self.round_trip.is_some()),
+            ("counter", self.counter),
+            ("skip", self.skip > 0),
             ("opportunity", self.opportunity != Opportunity::Mahimahi),
             ("decimal", self.decimal_comma),
             ("where", !self.rows.is_empty()),
@@ -371,6 +387,11 @@ impl TraceError {
         Self { line: None, message }
     }
 
+    /// The same with more words at the end.
+    fn and(self, words: &str) -> Self {
+        Self { message: self.message + words, ..self }
+    }
+
     /// The error of the JSON reader without its place at the end.
     fn of_json(error: &serde_json::Error) -> Self {
         let text = error.to_string();
@@ -423,7 +444,8 @@ pub fn read_all(text: &str, options: &Options) -> Result<Reading> {
         true => Cow::Owned(text.replace('\r', "\n")),
         false => Cow::Borrowed(text),
     };
-    let text = ended.as_ref();
+    let kept = without_start(&ended, options.skip);
+    let text = kept.as_ref();
     let format = options.format.map_or_else(|| recognised(text, options), Ok)?;
     check_keys(format, options)?;
     if format == Format::Mahimahi {
@@ -439,6 +461,7 @@ pub fn read_all(text: &str, options: &Options) -> Result<Reading> {
         Format::Iperf => of_format(logs::iperf(text, options)?),
         Format::Nuttcp => of_format(logs::nuttcp(text, options)?),
         Format::Ping => of_format(ping::read(text, options)?),
+        Format::Lines => of_format(marked::read(text, options)?),
         Format::Mahimahi => unreachable!("it was read above"),
     };
     let part = Part { from: options.from, to: options.to, times: options.times };
@@ -507,86 +530,14 @@ fn part_of(trace: CapacityTrace, options: &Options) -> Result<CapacityTrace> {
     Ok(part.with_opportunity(options.opportunity))
 }
 
-/// The format that a text has by its first lines.
-fn recognised(text: &str, options: &Options) -> Result<Format> {
-    let Some((number, line)) = lines(text).next() else {
-        return Err(TraceError::of_file("the trace is empty"));
-    };
-    match line.chars().next() {
-        _ if netem::is_model(text, line) => return Ok(Format::NetemTrace),
-        Some('{') => return Ok(Format::Json),
-        _ if logs::is_iperf(text) => return Ok(Format::Iperf),
-        _ if ping::is_ping(text) => return Ok(Format::Ping),
-        Some('[') => return Ok(Format::Json),
-        _ if options.column.is_some() => return Ok(Format::Csv),
-        _ if logs::is_nuttcp(text) => return Ok(Format::Nuttcp),
-        _ => {}
+/// A text without its first lines. Empty ones stand for them, so that numbers of lines stay right.
+fn without_start(text: &str, skip: usize) -> Cow<'_, str> {
+    let mut rest = text;
+    for _ in 0..skip {
+        rest = rest.split_once('\n').map_or("", |parts| parts.1);
     }
-    let fields = columns::fields(line, options.decimal_comma);
-    let is_numbers = fields.iter().all(|field| unit::number(field).is_some());
-    match fields.len() {
-        1 if is_numbers => Ok(Format::Mahimahi),
-        2 if is_numbers => Ok(Format::Columns),
-        6 if is_numbers && !line.contains([',', ';']) => Ok(Format::Ghent),
-        2.. if !is_numbers => Ok(Format::Csv),
-        3.. if columns::names(text, options).len() == fields.len() => Ok(Format::Csv),
-        // With decimal commas, those of a header separate.
-        1 if !is_numbers && line.contains(',') => Ok(Format::Csv),
-        count => {
-            let message = match is_numbers {
-                true => {
-                    let hint = columns::comma_hint(line, options);
-                    format!("{count} columns without a header; write column, unit and time{hint}")
-                }
-                false => format!("{} is no trace; write its format", quoted(line)),
-            };
-            Err(TraceError::at(number, &message))
-        }
+    match skip {
+        0 => Cow::Borrowed(text),
+        _ => Cow::Owned("\n".repeat(skip.min(text.len())) + rest),
     }
-}
-
-/// Refuses keys that do not apply to a format.
-fn check_keys(format: Format, options: &Options) -> Result<()> {
-    let known: &[&str] = match format {
-        Format::Mahimahi => &["opportunity", "from", "to"],
-        Format::Columns => &["unit", "time_unit", "times", "round_trip", "from", "to"],
-        Format::NetemTrace | Format::Ghent | Format::Iperf | Format::Nuttcp => &["from", "to"],
-        Format::Ping => &["interval", "round_trip", "from", "to"],
-        Format::Csv | Format::Json => &[
-            "column",
-            "unit",
-            "time",
-            "time_unit",
-            "time_format",
-            "times",
-            "duration",
-            "interval",
-            "round_trip",
-            "where",
-            "from",
-            "to",
-        ],
-    };
-    for key in options.set() {
-        let applies = match key {
-            "list" => format == Format::Json,
-            "decimal" => matches!(format, Format::Csv | Format::Columns),
-            key => known.contains(&key),
-        };
-        if !applies {
-            let message = format!("a trace of the format {} has no {key}", format.name());
-            return Err(TraceError::of_file(&message));
-        }
-    }
-    Ok(())
-}
-
-/// The lines with their numbers from 1, without empty lines and comments, and without the line
-/// `sep=;` by which programs for office name a separator.
-fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let numbered = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
-    numbered.filter(|(number, line)| {
-        let names_separator = *number == 1 && line.trim_matches('"').starts_with("sep=");
-        !line.is_empty() && !line.starts_with('#') && !names_separator
-    })
 }

@@ -12,6 +12,8 @@ use super::{Options, Result, TraceError, Want, quoted};
 
 /// Most keys that an error names.
 const SHOWN_KEYS: usize = 6;
+/// Most keys that lead to a list.
+const MAX_KEYS: usize = 8;
 
 /// The keys of the object at the root.
 struct Keys(Vec<String>);
@@ -83,22 +85,48 @@ pub(super) fn path(text: &str, options: &Options) -> Result<Vec<String>> {
     Ok(path.iter().map(|key| (*key).to_owned()).collect())
 }
 
-/// The keys of the first list of objects or lists within objects.
+/// The keys that lead to the longest list of rows, which are objects or lists.
 fn first_list(text: &str) -> Option<String> {
-    fn of(value: &Value) -> Option<String> {
-        for (key, value) in value.as_object()? {
-            let is_rows =
-                |rows: &Vec<Value>| rows.iter().any(|row| row.is_object() || row.is_array());
-            if value.as_array().is_some_and(is_rows) {
-                return Some(key.clone());
-            }
-            if let Some(rest) = of(value) {
-                return Some(format!("{key}.{rest}"));
-            }
+    let mut found = Found::default();
+    found.look(&serde_json::from_str(text).ok()?, &mut Vec::new());
+    found.path
+}
+
+/// The longest list of rows so far.
+#[derive(Default)]
+struct Found {
+    rows: usize,
+    path: Option<String>,
+}
+
+impl Found {
+    fn look(&mut self, value: &Value, keys: &mut Vec<String>) {
+        if keys.len() > MAX_KEYS {
+            return;
         }
-        None
+        match value {
+            Value::Object(members) => {
+                for (key, value) in members {
+                    keys.push(key.clone());
+                    self.look(value, keys);
+                    keys.pop();
+                }
+            }
+            Value::Array(list) => {
+                let is_rows = list.iter().any(|row| row.is_object() || row.is_array());
+                if is_rows && list.len() > self.rows && !keys.is_empty() {
+                    (self.rows, self.path) = (list.len(), Some(keys.join(".")));
+                }
+                // The rows of a series may be within the only one of its kind.
+                if let Some(first) = list.first() {
+                    keys.push("0".into());
+                    self.look(first, keys);
+                    keys.pop();
+                }
+            }
+            _ => {}
+        }
     }
-    of(&serde_json::from_str(text).ok()?)
 }
 
 /// Goes down a path of keys to a value, which `last` reads.

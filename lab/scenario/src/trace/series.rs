@@ -7,6 +7,7 @@
 use weir::units::{TimeDelta, Timestamp};
 use weir_net::TraceEnd;
 
+use super::unit::Unit;
 use super::{MAX_SAMPLES, Result, RowTimes, TraceError};
 
 /// Longest recording, in nanoseconds: 1000 hours.
@@ -120,6 +121,18 @@ pub(super) struct Part {
     pub(super) times: Option<RowTimes>,
 }
 
+/// What the values of rows are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Values {
+    /// What holds from each row on.
+    #[default]
+    Levels,
+    /// Amounts, each of the time of its row.
+    Amounts,
+    /// Amounts since a start before the first row.
+    Counts,
+}
+
 /// The rows of a recording, as they are read.
 #[derive(Debug)]
 pub(super) struct Samples {
@@ -132,12 +145,21 @@ pub(super) struct Samples {
     pub(super) hint: String,
     /// How long each row lasts if the times do not tell it.
     pub(super) usual: Option<TimeDelta>,
+    /// What the values are.
+    pub(super) values: Values,
 }
 
 impl Samples {
     /// Samples with increasing times.
     pub(super) fn strict() -> Self {
-        Self { list: Vec::new(), end: None, is_log: false, hint: String::new(), usual: None }
+        Self {
+            list: Vec::new(),
+            end: None,
+            is_log: false,
+            hint: String::new(),
+            usual: None,
+            values: Values::Levels,
+        }
     }
 
     /// Rows of a log.
@@ -172,6 +194,16 @@ impl Samples {
         self.end = Some(end);
     }
 
+    /// Puts the rows of a table into the order of time that has the newest one first.
+    pub(super) fn turn_if_newest_first(&mut self) {
+        let [first, .., last] = self.list.as_slice() else { return };
+        let falls = self.list.windows(2).all(|pair| pair[0].at >= pair[1].at);
+        // Two rows may be of two experiments.
+        if self.list.len() > 2 && falls && first.at > last.at {
+            self.list.reverse();
+        }
+    }
+
     /// The part of the rows between two times since the first.
     pub(super) fn series(&self, part: Part) -> Result<Series<f64>> {
         let Some(first) = self.list.first().map(|first| first.at) else {
@@ -187,6 +219,11 @@ impl Samples {
                 }
             }
         }
+        match self.values {
+            Values::Levels => {}
+            Values::Amounts => run.amounts_to_rates()?,
+            Values::Counts => run.counts_to_rates()?,
+        }
         self.cut(&run, first, part)
     }
 
@@ -201,7 +238,8 @@ impl Samples {
         let mut start = 0;
         for stop in breaks.iter().copied().chain([self.list.len()]) {
             let is_last = stop == self.list.len();
-            let run = Run::of(&self.list[start..stop], self.end.filter(|_| is_last));
+            let end = self.end.filter(|_| is_last);
+            let run = Run::of(&self.list[start..stop], end, self.values);
             let begin = run.rows[0].at - first;
             let (is_first, end) = (start == 0, run.end - first);
             let has_start = match part.from {
@@ -297,7 +335,7 @@ impl Samples {
 struct Run<'s> {
     /// All of them.
     all: &'s [Sample],
-    /// The last one of each time.
+    /// The last one of each time; of amounts, their sum.
     rows: Vec<Sample>,
     /// When the last one ends.
     end: i64,
@@ -305,12 +343,16 @@ struct Run<'s> {
 
 impl<'s> Run<'s> {
     /// The rows, of which there is one or more.
-    fn of(all: &'s [Sample], end: Option<i64>) -> Self {
+    fn of(all: &'s [Sample], end: Option<i64>, values: Values) -> Self {
         let mut rows: Vec<Sample> = Vec::with_capacity(all.len());
         for row in all {
             match rows.last_mut() {
                 Some(last) if last.at == row.at => {
-                    *last = Sample { value: row.value.or(last.value), ..*row };
+                    let sum = match (values, row.value, last.value) {
+                        (Values::Amounts, Some(more), Some(amount)) => Some(amount + more),
+                        _ => row.value.or(last.value),
+                    };
+                    *last = Sample { value: sum, ..*row };
                 }
                 _ => rows.push(*row),
             }
@@ -343,6 +385,47 @@ impl<'s> Run<'s> {
         }
         Ok(Self { rows, end, ..self })
     }
+}
+
+impl Run<'_> {
+    /// Divides each amount by the time of its row.
+    fn amounts_to_rates(&mut self) -> Result<()> {
+        let mut until = self.end;
+        for row in self.rows.iter_mut().rev() {
+            if let Some(amount) = row.value {
+                row.value = Some(rate_of(row, amount, until)?);
+            }
+            until = row.at;
+        }
+        Ok(())
+    }
+
+    /// Makes rates of what a counter gains from row to row. Rows without a value count nothing.
+    fn counts_to_rates(&mut self) -> Result<()> {
+        self.rows.retain(|row| row.value.is_some());
+        let Some(last) = self.rows.pop().filter(|_| !self.rows.is_empty()) else {
+            return Err(TraceError::of_file("a counter needs two rows or more"));
+        };
+        self.end = last.at;
+        let mut next = last;
+        for row in self.rows.iter_mut().rev() {
+            let gained = next.value.unwrap_or_default() - row.value.unwrap_or_default();
+            if gained < 0.0 {
+                let message = "the counter goes back; choose a part before or after by from and to";
+                return Err(TraceError::at(next.line as usize, message));
+            }
+            let rate = rate_of(row, gained, next.at)?;
+            next = *row;
+            row.value = Some(rate);
+        }
+        Ok(())
+    }
+}
+
+/// The rate of an amount of data in the time of a row.
+fn rate_of(row: &Sample, bits: f64, until: i64) -> Result<f64> {
+    let seconds = (until - row.at) as f64 / 1e9;
+    Unit::Rate(1.0).value(row.line as usize, bits / seconds)
 }
 
 /// Whether rows that each last so long have times that tell it only in the mean.

@@ -4,7 +4,7 @@ use weir::units::TimeDelta;
 
 use super::clock::{self, Clock};
 use super::known::{Known, KnownTime};
-use super::series::Samples;
+use super::series::{Samples, Values};
 use super::unit::{self, Unit, number};
 use super::{Cell, Column, Content, Options, Result, TraceError, Want, quoted};
 use crate::error::nearest;
@@ -34,8 +34,19 @@ const DURATIONS: [&str; 10] = [
 const ENDS: [&str; 10] =
     ["start", "begin", "begins", "from", "end", "ends", "to", "id", "number", "index"];
 /// Words in the name of the first of two columns that make it that of the times.
-const TIMES: [&str; 9] =
-    ["time", "timestamp", "ts", "t", "date", "datetime", "elapsed", "epoch", "duration"];
+const TIMES: [&str; 11] = [
+    "time",
+    "timestamp",
+    "datetimestamp",
+    "ts",
+    "t",
+    "date",
+    "datetime",
+    "elapsed",
+    "epoch",
+    "uptime",
+    "duration",
+];
 /// Words of a round trip.
 const ROUND_TRIPS: [&str; 4] = ["rtt", "ping", "roundtrip", "rtd"];
 
@@ -92,6 +103,7 @@ impl<'o> Table<'o> {
         let only = known.and_then(|known| column_and_text(header, known.only?));
         let mut samples = Samples::of_log();
         samples.usual = known.and_then(|known| known.usual);
+        samples.values = values_of(unit, options)?;
         let content = Content {
             set: known.map(|known| known.name),
             columns: header.to_vec(),
@@ -188,10 +200,21 @@ impl<'o> Table<'o> {
         if !self.samples.has_values() {
             return Err(TraceError::of_file("no row has a value"));
         }
-        if !matches!(self.time, Time::At(..)) {
-            self.samples.end_at(self.next);
+        match self.time {
+            Time::At(..) => self.samples.turn_if_newest_first(),
+            _ => self.samples.end_at(self.next),
         }
         Ok((self.samples, self.content))
+    }
+}
+
+/// What values of a unit are.
+pub(super) fn values_of(unit: Unit, options: &Options) -> Result<Values> {
+    match (unit, options.counter) {
+        (Unit::Amount(_), true) => Ok(Values::Counts),
+        (Unit::Amount(_), false) => Ok(Values::Amounts),
+        (_, false) => Ok(Values::Levels),
+        (_, true) => Err(TraceError::of_file("a counter has a unit of data, such as unit = \"B\"")),
     }
 }
 
@@ -214,7 +237,11 @@ fn value(
     let of_known = known.and_then(|known| known.unit(name));
     let unit = options.unit.or(of_known).or_else(|| Unit::of_name(name));
     let Some(unit) = unit else {
-        let message = format!("the unit of {} is not known; write unit", quoted(name));
+        let hint = match unit::is_amount_name(name) {
+            true => " = \"B\" or the like, and counter = true if it counts since a start",
+            false => "",
+        };
+        let message = format!("the unit of {} is not known; write unit{hint}", quoted(name));
         return Err(TraceError::of_file(&message));
     };
     // The unit of a known column has the half in it.
@@ -399,9 +426,14 @@ fn lasts(header: &[String], index: usize, options: &Options) -> Result<(Time, St
 fn unknown(header: &[String]) -> TraceError {
     let shown: Vec<String> = header.iter().take(8).map(|name| quoted(name)).collect();
     let more = if header.len() > shown.len() { ", ..." } else { "" };
+    // A line of values is no header.
+    let is_named = header.iter().all(|name| number(name).is_none());
+    let such = match is_named {
+        true => "column = \"DL_bitrate\", unit = \"kbps\", time = \"Timestamp\"",
+        false => "column = 2, unit = \"kbps\", time = 1",
+    };
     let message = format!(
-        "no known table; write which column to read, such as column = \"DL_bitrate\", unit = \
-         \"kbps\", time = \"Timestamp\"; it has {}{more}",
+        "no known table; write which column to read, such as {such}; it has {}{more}",
         shown.join(", ")
     );
     TraceError::of_file(&message)

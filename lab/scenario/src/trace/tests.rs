@@ -106,7 +106,11 @@ fn two_columns_are_strict() {
         ("0 2\n1 nan\n", "line 2: expected a number, not 'nan'"),
         ("0 2\n3600001 2\n", "line 2: more than 1000 hours after the first line"),
         ("", "the trace is empty"),
-        ("hello\n", "line 1: 'hello' is no trace; write its format"),
+        (
+            "hello\n",
+            "line 1: 'hello' is no trace; write its format; of a log in words, write format = \
+             \"lines\", and as column the text before the values",
+        ),
         ("1 2 3\n", "line 1: 3 columns without a header; write column, unit and time"),
     ];
     for (text, message) in cases {
@@ -317,7 +321,7 @@ fn a_list_of_objects_is_a_table() {
             "the list is empty, and its error is 'unable to connect: Connection refused'",
         ),
         ("[true]", "line 1: invalid type: boolean `true`, expected an object, a row of a table"),
-        ("[1]", "time = \"Timestamp\"; it has '1'"),
+        ("[1]", "time = 1; it has '1'"),
         ("[{\"a\":1}]", "time = \"Timestamp\"; it has 'a'"),
         (
             "[{\"duration_ms\":1,\"bandwidth_kbps\":1},\n{\"duration_ms\":0}]",

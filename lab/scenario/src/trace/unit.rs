@@ -6,6 +6,8 @@ use super::{Result, TraceError, Want, quoted};
 const MAX_RATE: f64 = 1e12;
 /// Largest decibels in either direction.
 const MAX_DECIBELS: f64 = 200.0;
+/// Largest amount of data in bits, beyond what counters of 64 bits hold.
+const MAX_AMOUNT: f64 = 1e21;
 /// Longest delay in seconds.
 const MAX_DELAY: f64 = 1_000.0;
 
@@ -20,11 +22,13 @@ pub enum Unit {
     Time(f64),
     /// A share, of 1.
     Share(f64),
+    /// An amount of data, in bits. Over the time of its row it is a rate.
+    Amount(f64),
 }
 
 impl Unit {
     /// All units by their names in scenario files.
-    pub const ALL: [(&'static str, Self); 22] = [
+    pub const ALL: [(&'static str, Self); 29] = [
         ("bps", Self::Rate(1.0)),
         ("kbps", Self::Rate(1e3)),
         ("Mbps", Self::Rate(1e6)),
@@ -47,6 +51,13 @@ impl Unit {
         ("ns", Self::Time(1e-9)),
         ("%", Self::Share(0.01)),
         ("ratio", Self::Share(1.0)),
+        ("bit", Self::Amount(1.0)),
+        ("B", Self::Amount(8.0)),
+        ("kB", Self::Amount(8e3)),
+        ("MB", Self::Amount(8e6)),
+        ("GB", Self::Amount(8e9)),
+        ("KiB", Self::Amount(8.0 * 1024.0)),
+        ("MiB", Self::Amount(8.0 * 1024.0 * 1024.0)),
     ];
 
     /// The unit at the end of a column's name, such as `throughput_mbps`, `rate [MB/s]`,
@@ -86,7 +97,7 @@ impl Unit {
     /// Refuses a unit that does not measure what is wanted.
     pub(super) fn check(self, want: Want) -> Result<Self> {
         let (wanted, fits) = match want {
-            Want::Up | Want::Down => ("rates are", matches!(self, Self::Rate(_))),
+            Want::Up | Want::Down => ("rates are", matches!(self, Self::Rate(_) | Self::Amount(_))),
             Want::Decibels => ("decibels are", self == Self::Decibels),
             Want::Delay | Want::Jitter => ("times are", matches!(self, Self::Time(_))),
             Want::Loss => ("a share of packets is", matches!(self, Self::Share(_))),
@@ -99,6 +110,7 @@ impl Unit {
             Self::Decibels => "decibels (for sinr)",
             Self::Time(_) => "times (for delay or jitter)",
             Self::Share(_) => "shares (for loss)",
+            Self::Amount(_) => "amounts of data (for capacity)",
         };
         Err(TraceError::of_file(&format!("{wanted} wanted, and the values are {found}")))
     }
@@ -110,6 +122,7 @@ impl Unit {
             Self::Decibels => (number, -MAX_DECIBELS, MAX_DECIBELS, "from -200 to 200 dB"),
             Self::Time(seconds) => (number * seconds, 0.0, MAX_DELAY, "a time from 0 to 1000 s"),
             Self::Share(of_one) => (number * of_one, 0.0, 1.0, "a share from 0 to 1"),
+            Self::Amount(bits) => (number * bits, 0.0, MAX_AMOUNT, "an amount of data"),
         };
         if (least..=most).contains(&value) {
             return Ok(value);
@@ -121,7 +134,7 @@ impl Unit {
 
     /// The value of a text in bit/s, dB, seconds, or of 1.
     pub(super) fn read(self, line: usize, text: &str) -> Result<f64> {
-        match number(text) {
+        match number(text).or_else(|| grouped(text)) {
             Some(number) => self.value(line, number),
             None => match self.with_unit(text) {
                 Some((unit, number)) => unit.value(line, number),
@@ -181,19 +194,25 @@ pub(super) fn words(name: &str) -> Vec<&str> {
     words
 }
 
-/// Whether a word that begins within another, as `Bps` in `rateMBps` or `ratekBps`, may have lost
-/// the letter before it.
+/// Whether a word that begins within another may have lost the letter before it, as `Bps` in
+/// `rateMBps` or `ratekBps`, or has its `B` only because it begins a word, as in `downlinkBps`.
 fn is_prefix_cut(name: &str, word: &str) -> bool {
     let Some(before) = name.rfind(word).and_then(|at| name[..at].chars().next_back()) else {
         return false;
     };
-    "kmg".contains(before) && word.starts_with(['B', 'b'])
+    let begins_word = word == "Bps" && before.is_lowercase();
+    begins_word || ("kmg".contains(before) && word.starts_with(['B', 'b']))
 }
 
 /// Whether a word is of bits or bytes, so that seconds after it make a rate.
 fn is_amount(word: &str) -> bool {
     let word = word.to_ascii_lowercase();
     ["b", "bit", "bits", "byte", "bytes", "octet", "octets"].iter().any(|end| word.ends_with(end))
+}
+
+/// Whether a column's name is of an amount of data, such as `rxBytes` or `bytes_total`.
+pub(super) fn is_amount_name(name: &str) -> bool {
+    words(name).iter().any(|word| is_spelt(word))
 }
 
 /// Whether it is spelt out whether a word is of bits or bytes.
@@ -312,6 +331,28 @@ fn time_of_word(word: &str) -> Option<f64> {
     None
 }
 
+/// A number whose digits are parted into groups of three, such as `40'570'020` or `1,234,567.5`. A
+/// comma that stands alone could be decimal, so there must be two, or a point behind it.
+fn grouped(text: &str) -> Option<f64> {
+    let (whole, fraction) = text.trim().split_once('.').unwrap_or((text.trim(), ""));
+    let mark = whole.chars().find(|c| !c.is_ascii_digit())?;
+    let is_clear = match mark {
+        '\'' | '’' | '\u{a0}' | '\u{202f}' => true,
+        ',' => !fraction.is_empty() || whole.matches(',').count() > 1,
+        _ => false,
+    };
+    let mut groups = whole.split(mark);
+    let first = groups.next().unwrap_or_default();
+    let mut digits = first.to_owned();
+    let mut is_grouped = is_clear && (1..=3).contains(&first.len());
+    for group in groups {
+        is_grouped &= group.len() == 3;
+        digits.push_str(group);
+    }
+    let is_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
+    if is_grouped && is_digits { number(&format!("{digits}.{fraction}")) } else { None }
+}
+
 /// A finite number in decimal digits.
 pub(super) fn number(text: &str) -> Option<f64> {
     // Rust also parses words such as `infinity`.
@@ -358,7 +399,6 @@ mod tests {
             ("downlinkRateMBps", 8e6),
             ("rateKiBps", 8.0 * 1024.0),
             ("rate KiB/s", 8.0 * 1024.0),
-            ("bitrateBps", 8.0),
             ("bit/s", 1.0),
             ("MBIT/S", 1e6),
             ("KBytes/Sec", 8e3),
@@ -388,6 +428,10 @@ mod tests {
     #[test]
     fn a_name_that_says_no_unit_or_one_of_several_leaves_it_open() {
         for name in ["", "rate", "rate_MBPS", "rate_mBps", "rate_mB/s", "5G_TBS", "kbit", "bps_x"] {
+            assert_eq!(Unit::of_name(name), None, "{name}");
+        }
+        // `Bps` begins a word, as `Rate` would: its `B` may be a `b`.
+        for name in ["bitrateBps", "downlinkThroughputBps", "rateBps"] {
             assert_eq!(Unit::of_name(name), None, "{name}");
         }
         for name in ["ratekBps", "linkBps", "RATE_KBPS", "rtt_min", "rtt_minutes", "MB/S"] {
@@ -433,6 +477,18 @@ mod tests {
         assert_eq!(Unit::Share(1.0).read(1, "2.5%"), Ok(0.025));
         assert!(mbps.read(1, "12 ms").is_err());
         assert!(Unit::Time(1e-3).read(1, "12 s").is_err());
+    }
+
+    #[test]
+    fn digits_in_groups_are_one_number_unless_a_comma_may_be_decimal() {
+        let numbers = [("40'570'020", 40_570_020.0), ("1,234,567", 1_234_567.0)];
+        for (text, number) in numbers.into_iter().chain([("1,234.5", 1_234.5), ("9’999", 9_999.0)])
+        {
+            assert_eq!(Unit::Rate(1.0).read(1, text), Ok(number), "{text}");
+        }
+        for text in ["1,234", "1,23,456", "1'23", "1234,567,890", "a'123", "1.234.567", "'123"] {
+            assert!(Unit::Rate(1.0).read(1, text).is_err(), "{text}");
+        }
     }
 
     #[test]

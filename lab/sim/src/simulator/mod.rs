@@ -369,12 +369,14 @@ impl<'a> Simulator<'a> {
     }
 
     /// Moves on the packets that have left a part of the network.
-    fn deliver(&mut self, now: Timestamp, part: Part) {
+    fn deliver(&mut self, mut now: Timestamp, part: Part) {
         let is_access = self.router.access_part() == Some(part);
         loop {
-            let outcome = self.router.poll(now, part);
+            let horizon = if is_access { self.horizon(now) } else { now };
+            let outcome = self.router.poll_ahead(now, part, horizon);
             let is_last = outcome.is_none();
-            if let Some(outcome) = outcome {
+            if let Some((at, outcome)) = outcome {
+                now = at;
                 if is_access {
                     self.on_left_access(now, &outcome);
                 }
@@ -387,6 +389,13 @@ impl<'a> Simulator<'a> {
                 return self.schedule(Due::Network(part), next);
             }
         }
+    }
+
+    /// The time before which nothing happens but in the access network that all share. In between
+    /// it has many events that move no packet: backoffs, frames, transmission time intervals.
+    fn horizon(&self, now: Timestamp) -> Timestamp {
+        let end = Timestamp::ZERO + self.config.duration + TimeDelta::from_nanos(1);
+        self.deadlines.next_of_others().map_or(now, |next| next.min(end))
     }
 
     /// Notifies a sender on a terminal of the access network that its packet has left the
