@@ -183,6 +183,7 @@ impl Sluice {
     fn drain(&mut self, seen: &Seen) -> Reason {
         if self.state != State::Drain {
             self.state = State::Drain;
+            self.drains_since = seen.now;
             self.anchor = self.level;
         }
         let held = self.held(seen);
@@ -454,7 +455,7 @@ impl Sluice {
             || !self.p.has(Switch::BaseTest)
             || self.test_until.is_some()
             || self.policer.is_trying()
-            || !matches!(self.state, State::Track | State::Drain)
+            || !self.may_test(seen.now)
         {
             return false;
         }
@@ -476,6 +477,15 @@ impl Sluice {
         self.empty_at = seen.now;
         self.rate = self.rate.min(seen.delivered * (1.0 - self.p.test_cut()));
         true
+    }
+
+    /// Whether the state allows a base test: a drain that has lasted so long drains nothing.
+    fn may_test(&self, now: Timestamp) -> bool {
+        match self.state {
+            State::Track => true,
+            State::Drain => now - self.drains_since > self.p.t_base(),
+            State::Start | State::Compete => false,
+        }
     }
 
     /// For how long a base test must hold the rate until this queue is empty. While the rate returns

@@ -97,6 +97,8 @@ pub struct Sluice {
     level: Bitrate,
     /// The level before the last drain.
     anchor: Bitrate,
+    /// When that began.
+    drains_since: Timestamp,
     /// The level before the queue became crowded.
     uncrowded: Bitrate,
     /// Scale of the reference delay: below 1 after losses at a standing queue.
@@ -158,6 +160,7 @@ impl Sluice {
             state: if parameters.has(Switch::Start) { State::Start } else { State::Track },
             level: start,
             anchor: Bitrate::ZERO,
+            drains_since: Timestamp::ZERO,
             uncrowded: start,
             scale: 1.0,
             last_report: None,
