@@ -34,7 +34,7 @@ const RULES: [(&str, &[(&str, f64)]); 36] = [
     ("S-20", &[("S-20", 0.0)]),
     ("S-21: sent rate", &[("limited", 1e6)]),
     ("S-21: steps", &[("S-21-steps", 0.0)]),
-    ("S-23", &[("patience", 1e9)]),
+    ("S-23", &[("missed_reports", 1e9)]),
     ("S-24", &[("pacing_drain", 1.4), ("s_pacing", 0.0)]),
     ("S-26", &[("share_alone", 2.0), ("share_fair", 1.0)]),
     ("S-27", &[("share_fair", 1.0)]),
@@ -48,10 +48,9 @@ const RULES: [(&str, &[(&str, f64)]); 36] = [
 ];
 
 /// Constants that are factors near 1. What halves or doubles is their distance to 1.
-const NEAR_ONE: [&str; 13] = [
+const NEAR_ONE: [&str; 11] = [
     "used",
     "policed",
-    "policed_gone",
     "b_compete",
     "b_loss",
     "pacing",
@@ -60,7 +59,6 @@ const NEAR_ONE: [&str; 13] = [
     "top_decay",
     "recovered",
     "fell",
-    "level_max",
     "limited",
 ];
 

@@ -87,7 +87,9 @@ impl Sluice {
         self.watch(seen);
         let kept = 1.0 - self.surplus() * self.p.g_track * seen.step_s; // S-27
         (self.level, self.rate) = (self.level * kept, self.rate * kept);
+        // What was crowded may be calm by now, and long before crowding is taken back.
         let crowded = self.crowding.time() > self.p.t_rival + self.rtt()
+            && self.calm_s.is_none()
             && seen.queue < self.p.t_effect
             && !self.sharing.is_alone(&self.p);
         let tries_less = self.tries_less(seen);
@@ -101,7 +103,7 @@ impl Sluice {
         };
         let (least, most) = (self.settings.limits.min(), self.settings.limits.max());
         // Constants of an experiment must not make an empty range.
-        self.level = self.level.min(most * self.p.level_max).max(least);
+        self.level = self.level.min(most * self.p.level_max()).max(least);
         self.rate = self.rate.clamp(least, most);
         seen.congestion.unwrap_or(reason)
     }
@@ -181,6 +183,7 @@ impl Sluice {
     fn drain(&mut self, seen: &Seen) -> Reason {
         if self.state != State::Drain {
             self.state = State::Drain;
+            self.drains_since = seen.now;
             self.anchor = self.level;
         }
         let held = self.held(seen);
@@ -372,7 +375,9 @@ impl Sluice {
     fn approach(&mut self, goal: Bitrate, seen: &Seen) {
         let fastest = self.marked_growth(seen.now).unwrap_or(0.0).max(self.p.g_climb);
         let growth = self.radio.blend(fastest, self.p.g_return);
-        let most = self.rate * libm::exp(growth * seen.step_s);
+        let is_held = seen.now < self.held_until;
+        let step_s = if is_held { 0.0 } else { seen.step_s };
+        let most = self.rate * libm::exp(growth * step_s);
         self.rate = if self.p.has(Switch::Steps) { goal.min(most) } else { goal };
     }
 
@@ -450,12 +455,13 @@ impl Sluice {
             || !self.p.has(Switch::BaseTest)
             || self.test_until.is_some()
             || self.policer.is_trying()
-            || self.state != State::Track
+            || !self.may_test(seen.now)
         {
             return false;
         }
         // Its effect must be in two buckets and in two reports.
-        let length = self.rtt() + self.p.t_soon.max(self.report_interval() * 2);
+        let held = self.needs_to_drain(seen.queue + self.packet_time());
+        let length = self.rtt() + self.p.t_soon.max(self.report_interval() * 2).max(held);
         let until = seen.now + length;
         self.base_test = self.queue.usual_delay().map(|delay| BaseTest {
             seen_by: until + length,
@@ -467,9 +473,27 @@ impl Sluice {
         });
         self.queue.begin_test();
         self.test_until = Some(until);
+        self.held_until = seen.now + held;
         self.empty_at = seen.now;
         self.rate = self.rate.min(seen.delivered * (1.0 - self.p.test_cut()));
         true
+    }
+
+    /// Whether the state allows a base test: a drain that has lasted so long drains nothing.
+    fn may_test(&self, now: Timestamp) -> bool {
+        match self.state {
+            State::Track => true,
+            State::Drain => now - self.drains_since > self.p.t_base(),
+            State::Start | State::Compete => false,
+        }
+    }
+
+    /// For how long a base test must hold the rate until this queue is empty. While the rate returns
+    /// by the steps of S-21, some of it drains, too.
+    fn needs_to_drain(&self, queue: TimeDelta) -> TimeDelta {
+        let cut = self.p.test_cut();
+        let returns = TimeDelta::from_secs_f64(cut / self.p.g_climb / 2.0);
+        (queue * (1.0 / cut) - returns).max(TimeDelta::ZERO)
     }
 
     /// For how long a sight of the empty path counts (S-20). A trend may turn: before the base is
@@ -517,7 +541,8 @@ impl Sluice {
     /// S-38: the delay fell by less than the test drains. So the path was empty at the end, and the
     /// smallest delay in it is the base. Others would have refilled a queue that is shared.
     fn judge_floor(&mut self, seen: &Seen, test: &BaseTest) {
-        let drains = test.drains * (1.0 - self.p.moved_fall);
+        // What is sent falls by whole packets.
+        let drains = test.drains * (1.0 - self.p.moved_fall) - self.packet_time();
         let is_clear = seen.congestion.is_none()
             && test.is_own
             && self.p.has(Switch::Trend)

@@ -97,6 +97,8 @@ pub struct Sluice {
     level: Bitrate,
     /// The level before the last drain.
     anchor: Bitrate,
+    /// When that began.
+    drains_since: Timestamp,
     /// The level before the queue became crowded.
     uncrowded: Bitrate,
     /// Scale of the reference delay: below 1 after losses at a standing queue.
@@ -116,6 +118,8 @@ pub struct Sluice {
     empty_at: Timestamp,
     /// End of the base test that runs.
     test_until: Option<Timestamp>,
+    /// Until then the rate of the base test does not rise.
+    held_until: Timestamp,
     base_test: Option<BaseTest>,
     /// The rate before the limits of the receiver.
     rate: Bitrate,
@@ -156,6 +160,7 @@ impl Sluice {
             state: if parameters.has(Switch::Start) { State::Start } else { State::Track },
             level: start,
             anchor: Bitrate::ZERO,
+            drains_since: Timestamp::ZERO,
             uncrowded: start,
             scale: 1.0,
             last_report: None,
@@ -167,6 +172,7 @@ impl Sluice {
             responded: None,
             empty_at: Timestamp::ZERO,
             test_until: None,
+            held_until: Timestamp::ZERO,
             base_test: None,
             rate: start,
             target: Target::new(start, start),
@@ -302,7 +308,7 @@ impl Sluice {
         let time = feedback + queue;
         let time = if self.flight.is_lost() { TimeDelta::ZERO } else { time };
         // Limits that fell count at once, not only from the next report.
-        let level = self.level.min(self.settings.limits.max() * self.p.level_max);
+        let level = self.level.min(self.settings.limits.max() * self.p.level_max());
         let window = level * time + DataSize::from_bytes(self.p.d_window as u64);
         let flight = self.flight.bytes(self.packet_bytes);
         Some(Window::new(window, window.saturating_sub(flight)))
@@ -325,7 +331,7 @@ impl Controller for Sluice {
     fn on_packet_sent(&mut self, now: Timestamp, packet: &SentPacket) {
         self.reports.on_packet_sent(now);
         if !self.silence.is_running() {
-            let patience = self.reports.patience_for(self.p.patience, self.p.missed_reports);
+            let patience = self.reports.patience_for(self.p.w_level, self.p.missed_reports);
             self.silence.on_packet_sent(now, self.rtt, patience);
         }
         self.flight.on_packet_sent(packet);

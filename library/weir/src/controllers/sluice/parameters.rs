@@ -159,7 +159,8 @@ parameters! {
     /// `CUT_MAX`: largest share of the delivered rate by which a drain undercuts it. A base test
     /// takes half of it, and a drain of a radio link all.
     cut_max: f64 = 0.5;
-    /// `W_LEVEL`: window of the delivered rate that the level follows.
+    /// `W_LEVEL`: window of the delivered rate that the level follows. Feedback is missing this long
+    /// after it was due; a longer outage of a radio link counts as one of this time.
     w_level: TimeDelta = TimeDelta::from_millis(500);
     /// `G_START`: growth in the start, and of the level of a radio link without a queue, per second
     /// (natural logarithm).
@@ -187,8 +188,6 @@ parameters! {
     losses: f64 = 5.0;
     /// `POLICED`: share of a policer's rate that is sent.
     policed: f64 = 0.97;
-    /// `POLICED_GONE`: a level this many times the rate of a policer shows that it is gone.
-    policed_gone: f64 = 1.25;
     /// `T_RIVAL`: a queue that stands this long, whatever is drained, belongs to a rival. A rival
     /// is tested as often, and what makes losses must show in this time.
     t_rival: TimeDelta = TimeDelta::from_secs(3);
@@ -233,14 +232,12 @@ parameters! {
     g_l4s: f64 = 0.01;
     /// `SHARE_FAIR`: share of the capacity up to which the flow does not give way.
     share_fair: f64 = 0.55;
-    /// `SHARE_ALONE`: share of the capacity from which the flow counts as alone.
+    /// `SHARE_ALONE`: share of the capacity from which the flow counts as alone. By chance, the own
+    /// part of a flow that is alone is half as far below this as this is below 1.
     share_alone: f64 = 0.9;
     /// `SHARE_SCALE`: scale of the reference delay of a flow that gives way. Losses that leave no
     /// more of it say that others are there.
     share_scale: f64 = 0.3;
-    /// `PATIENCE`: feedback is missing this long after it was due; a longer outage of a radio link
-    /// counts as one of this time.
-    patience: TimeDelta = TimeDelta::from_millis(500);
     /// `MISSED_REPORTS`: feedback is missing after this many times the usual interval.
     missed_reports: f64 = 4.0;
     /// `T_OFTEN`: reports that come more often than this show a queue soon enough.
@@ -278,7 +275,8 @@ parameters! {
     noise_step_max: TimeDelta = TimeDelta::from_millis(30);
     /// `TOP_DECAY`: share of the longest delay of late that is left after another report.
     top_decay: f64 = 0.995;
-    /// `RECOVERED`: share of the level before a drain up to which the level recovers fast.
+    /// `RECOVERED`: share of the level before a drain up to which the level recovers fast. By as much
+    /// as that is below 1, the level may exceed the largest target.
     recovered: f64 = 0.9;
     /// `RTT_COMPETE_MIN`: shortest round-trip time by which competition grows.
     rtt_compete_min: TimeDelta = TimeDelta::from_millis(20);
@@ -290,10 +288,9 @@ parameters! {
     /// `Q_EMPTY`: a queue this short, or a quarter of the reference, is a sight of the empty path.
     /// One that does not fall varies by twice as much, beside its noise.
     q_empty: TimeDelta = TimeDelta::from_millis(3);
-    /// `FELL`: a delivered rate below this part of the level is a fall of the capacity.
+    /// `FELL`: a delivered rate below this part of the level is a fall of the capacity. A level of
+    /// which a policer's rate is less than this part shows that the policer is gone.
     fell: f64 = 0.8;
-    /// `LEVEL_MAX`: the level may exceed the largest target by this factor.
-    level_max: f64 = 1.1;
     /// `DRAINING`: a queue that falls by this much in a second is being drained.
     draining: TimeDelta = TimeDelta::from_millis(20);
     /// `T_FLAT`: time for which a delay must not change to be that of a longer path.
@@ -305,8 +302,6 @@ parameters! {
     alpha_gain: f64 = 1.0 / 16.0;
     /// `SHARE_FAIR_RAMP`: the surplus grows from 0 to 1 over this much above the fair part.
     share_fair_ramp: f64 = 0.2;
-    /// `SHARE_ALONE_RAMP`: the own part of a flow that is alone is by chance this much lower.
-    share_alone_ramp: f64 = 0.05;
     /// `RADIO_GAIN`: share of a new change of the rate in the variation.
     radio_gain: f64 = 1.0 / 32.0;
     /// `RADIO_VARIATION`: variation up to which a link is wired. At one and a half times as much it
@@ -324,6 +319,17 @@ impl Parameters {
     /// Share of the delivered rate by which a base test undercuts it.
     pub(super) const fn test_cut(&self) -> f64 {
         self.cut_max / 2.0
+    }
+
+    /// How far the own part of a flow that is alone varies by chance.
+    pub(super) fn share_alone_ramp(&self) -> f64 {
+        // Constants of an experiment may leave nothing.
+        (1.0 - self.share_alone).max(f64::EPSILON) / 2.0
+    }
+
+    /// The level may exceed the largest target by this factor.
+    pub(super) fn level_max(&self) -> f64 {
+        2.0 - self.recovered
     }
 
     /// Longest time between two reports that counts for a step of the rate.

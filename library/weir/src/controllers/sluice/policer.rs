@@ -168,7 +168,7 @@ impl Policer {
 
     /// The rate has grown so far without losses that the policer is gone.
     pub(super) fn forget_above(&mut self, level: Bitrate, p: &Parameters) {
-        if self.rate.is_some_and(|rate| level > rate * p.policed_gone) {
+        if self.rate.is_some_and(|rate| level * p.fell > rate) {
             self.rate = None;
         }
     }

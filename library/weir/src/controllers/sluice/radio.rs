@@ -54,7 +54,7 @@ impl Radio {
         if gap > p.outage() {
             // The link was away: that says nothing about its rate.
             self.vary(1.0, p);
-            self.absence += (1.0 - self.absence) * share(gap.min(p.patience), p);
+            self.absence += (1.0 - self.absence) * share(gap.min(p.w_level), p);
             return;
         }
         self.busy += gap;
@@ -96,8 +96,8 @@ impl Radio {
 
     /// A report is complete. The own part may be unknown.
     pub(super) fn update(&mut self, own: Option<f64>, scale: f64, step_s: f64, p: &Parameters) {
-        let alone = p.share_alone - p.share_alone_ramp;
-        let own = part(own.unwrap_or(0.0), alone, p.share_alone_ramp * 2.0);
+        let alone = p.share_alone - p.share_alone_ramp();
+        let own = part(own.unwrap_or(0.0), alone, p.share_alone_ramp() * 2.0);
         let varies = part(self.variation, p.radio_variation, p.radio_variation * 0.5);
         self.sure_s += step_s;
         if core::mem::take(&mut self.is_doubtful) || own * varies == 0.0 {

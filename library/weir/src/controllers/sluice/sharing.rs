@@ -280,7 +280,7 @@ impl Sharing {
     pub(super) fn surplus(&self, p: &Parameters) -> f64 {
         let own = self.own();
         let above = (own - p.share_fair) / p.share_fair_ramp;
-        above.min((p.share_alone - own) / p.share_alone_ramp).clamp(0.0, 1.0)
+        above.min((p.share_alone - own) / p.share_alone_ramp()).clamp(0.0, 1.0)
     }
 }
 

@@ -327,7 +327,7 @@ fn below_a_scale_of_0_4_the_pacer_comes_closer_to_that_of_a_drain() {
 #[test]
 fn constants_that_contradict_each_other_do_not_panic() {
     let mut parameters = Parameters::DEFAULT;
-    parameters.level_max = 0.5;
+    parameters.recovered = 1.5; // The level stays below half of the largest target.
     parameters.share_alone = 1.0; // A known part of all would end the competition.
     parameters.rtt_compete_min = ms(1_000);
     let limits = RateLimits::new(kbps(900), kbps(950), kbps(1_000)).unwrap();
