@@ -94,12 +94,12 @@ fn vectors_are_reproduced(library: &Path) {
     let vectors = root().join("vectors");
     let other = tempfile::tempdir().unwrap();
     fs::create_dir(other.path().join("gcc")).unwrap();
-    let text = fs::read_to_string(vectors.join("gcc/fall-and-return-twcc.jsonl")).unwrap();
+    let text = fs::read_to_string(vectors.join("gcc/receiver-limit-twcc.jsonl")).unwrap();
     let (begin, end) = text.split_at(text.rfind("[\"target\",").unwrap() + 10);
     fs::write(other.path().join("gcc/x.jsonl"), format!("{begin}1{end}")).unwrap();
     plays(library, other.path(), &["--tolerance"], 1, "want [\"target\"");
     let count = glob(&vectors).len();
-    assert!(count >= 10, "{count}");
+    assert!(count >= 6, "{count}");
     plays(library, &vectors, &["--tolerance"], 0, &format!("{count} vectors, "));
     // All of them, where `make vectors` has made them.
     let all = Path::new(WEIR).ancestors().nth(2).unwrap().join("vectors");
