@@ -25,6 +25,8 @@ await build({
   outfile: "dist/wic.js",
   format: "esm",
   target: "es2022",
+  minifySyntax: true,
+  minifyWhitespace: true,
   banner: { js: "// Made from ims/agent by `npm run build` in lab/web. Do not change it here." },
   logLevel: "warning",
 });
