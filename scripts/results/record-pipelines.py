@@ -4,11 +4,11 @@
     scripts/results/record-pipelines.py CONTROLLER FOLDER [NAME]...
 
 Each call is a sender with `weircc` under the controller, 640x360 in VP8, and a receiver with `weirfeedback`, over plain RTP
-and RTCP in `weir link`. FOLDER gets networks__NAME.pcapng.gz, captured at the sender. It needs the plugin (`make install-gst`), dumpcap,
+and RTCP in `weir link`. FOLDER gets networks__NAME.pcapng.xz, captured at the sender. It needs the plugin (`make install-gst`), dumpcap,
 iperf3 for `tcp`, and the rights of `weir link`. WEIR names the program.
 """
 
-import gzip
+import lzma
 import os
 import struct
 import subprocess
@@ -116,8 +116,8 @@ def call(name: str, controller: str, folder: Path) -> None:
     words = [os.environ.get("WEIR", "weir"), "link", str(network)]
     words += ["--peer", " ".join([*me, "--receive", str(seconds)]), "--"]
     subprocess.run([*words, *me, "--send", controller, str(seconds), rival, capture], check=True)
-    packed = gzip.compress(without_pictures(Path(capture).read_bytes()), 9, mtime=0)
-    Path(f"{capture}.gz").write_bytes(packed)
+    packed = lzma.compress(without_pictures(Path(capture).read_bytes()), preset=9)
+    Path(f"{capture}.xz").write_bytes(packed)
     Path(capture).unlink()
 
 

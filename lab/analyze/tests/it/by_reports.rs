@@ -35,7 +35,7 @@ fn the_capacity_below_a_stubborn_sender_counts_what_the_receiver_missed() {
 // Three others in a room of LiveKit send three videos each; the way down falls to 700 kbit/s.
 #[test]
 fn a_fall_of_the_way_to_nine_received_videos_is_told_once() {
-    let dump = dump("../rooms/nine.rtcstats.gz");
+    let dump = dump("../rooms/nine.rtcstats.xz");
     let mut received = 0;
     for stream in dump.connections.iter().flat_map(|it| &it.streams) {
         let is_long = stream.reports.len() > 20;

@@ -1,6 +1,7 @@
 //! Verdict, ticket, page and a fleet's row are one judgement, told four times: none contradicts
 //! another, of any dump of the tree and of calls that are made of several faults.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +13,8 @@ use crate::made_calls::{Event, Second, call, established, rtcstats};
 
 const GOOD: &str = "Nothing limited this call";
 const NOT_DISTURBED: &str = "nothing was found that disturbed it";
+/// How the names of dumps and captures end.
+const KINDS: [&str; 4] = ["gz", "xz", "pcap", "pcapng"];
 /// Calls that are made of faults.
 const CALLS: u64 = 400;
 const SECONDS: u64 = 40;
@@ -49,7 +52,7 @@ fn dumps(folder: &Path, found: &mut Vec<PathBuf>) {
         let path = entry.unwrap().path();
         if path.is_dir() {
             dumps(&path, found);
-        } else if path.extension().is_some_and(|it| it == "gz" || it == "pcap" || it == "pcapng") {
+        } else if KINDS.iter().any(|kind| path.extension() == Some(OsStr::new(kind))) {
             found.push(path);
         }
     }

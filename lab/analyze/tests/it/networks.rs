@@ -67,7 +67,7 @@ fn the_capacity_is_within_10_percent_wherever_a_call_tested_it() {
 fn the_capture_of_a_pipeline_tells_the_capacity_as_well() {
     for controller in ["gcc", "sluice"] {
         for (name, known) in KNOWN {
-            let file = format!("tests/pipelines/{controller}/networks__{name}.pcapng.gz");
+            let file = format!("tests/pipelines/{controller}/networks__{name}.pcapng.xz");
             let dump = read(&Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
             let up = estimate(&dump).up;
             for (from, to, kbps) in known {
