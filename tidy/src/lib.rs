@@ -5,6 +5,7 @@
 mod budget;
 mod circles;
 mod citations;
+mod closures;
 mod files;
 mod named_files;
 mod sentences;

@@ -169,41 +169,6 @@ const WITHOUT_CLOCK: [&str; 20] = [
 ];
 /// The files that convert times which a driver read from its clock. They read no clock themselves.
 const CONVERT_TIME: [&str; 2] = ["library/quic/src/control.rs", "library/weir/src/std_time.rs"];
-/// Closures with a name, `let x = |..|`, in each crate's product code. A function or a loop reads
-/// better. The numbers only fall: lower one when you have replaced a closure.
-const NAMED_CLOSURES: [(&str, usize); 31] = [
-    ("library/capi", 1),
-    ("library/gst", 0),
-    ("library/rtcp", 1),
-    ("library/sfu", 2),
-    ("library/sfu-wasm", 0),
-    ("library/noq", 0),
-    ("library/quic", 0),
-    ("library/quinn", 0),
-    ("library/str0m", 0),
-    ("library/webrtc-rs", 0),
-    ("library/weir", 25),
-    ("library/wire", 3),
-    ("lab/analyze", 34),
-    ("lab/call", 8),
-    ("lab/capture", 7),
-    ("lab/cli", 5),
-    ("lab/controllers", 2),
-    ("lab/emu", 10),
-    ("lab/metrics", 3),
-    ("lab/net", 13),
-    ("lab/python", 0),
-    ("lab/record", 10),
-    ("lab/report", 5),
-    ("lab/scenario", 15),
-    ("lab/sim", 8),
-    ("lab/wasm", 0),
-    ("lab/watch", 0),
-    ("ims/diameter", 0),
-    ("ims/nodes", 7),
-    ("ims/testbed", 5),
-    ("research", 0),
-];
 /// How the names of scripts end.
 const SCRIPTS: [&str; 7] = [".sh", ".py", ".mjs", ".jq", ".awk", ".c", ".md"];
 const LONGEST_FILE: usize = 600;
@@ -463,33 +428,6 @@ fn changelog_header_and_packages_have_one_version() {
         parts.extend(header.lines().find_map(|line| line.strip_prefix(&name)));
     }
     assert_eq!(parts.join("."), newest, "weir.h, beside CHANGELOG.md");
-}
-
-/// Whether a line gives a closure a name.
-fn names_a_closure(line: &str) -> bool {
-    let Some(rest) = line.trim_start().strip_prefix("let ") else { return false };
-    let Some((name, value)) = rest.trim_start_matches("mut ").split_once(" = ") else {
-        return false;
-    };
-    let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-    name.chars().all(is_name) && value.trim_start_matches("move ").starts_with('|')
-}
-
-#[test]
-fn named_closures_become_fewer() {
-    let mut found: Vec<(&str, usize)> = Vec::new();
-    for (name, _) in NAMED_CLOSURES {
-        let mut count = 0;
-        for (path, text) in with_ending(&format!("{name}/src"), ".rs") {
-            if path.ends_with("/tests.rs") || path.contains("/tests/") {
-                continue;
-            }
-            let product = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-            count += product.lines().filter(|line| names_a_closure(line)).count();
-        }
-        found.push((name, count));
-    }
-    assert_eq!(found, NAMED_CLOSURES, "write a function or a loop, or lower the number");
 }
 
 #[test]

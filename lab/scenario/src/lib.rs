@@ -370,11 +370,14 @@ impl Scenario {
             };
             lasting && *other != index && flow.direction == own.direction
         };
-        let times = |flow: &Flow| {
-            let pauses = flow.pauses.iter().flat_map(|pause| [pause.start, pause.end]);
-            pauses.chain([flow.start, flow.stop]).collect::<Vec<_>>()
-        };
-        self.flows.iter().enumerate().filter(other).flat_map(|(_, flow)| times(flow)).collect()
+        let mut times = Vec::new();
+        for (_, flow) in self.flows.iter().enumerate().filter(other) {
+            for pause in &flow.pauses {
+                times.extend([pause.start, pause.end]);
+            }
+            times.extend([flow.start, flow.stop]);
+        }
+        times
     }
 
     /// The terminal that host A of `weir link` uses: that of the first flow with one, otherwise the
@@ -435,12 +438,14 @@ impl Scenario {
     /// Total rate of the UDP flows that share a bottleneck and the direction with a media flow, at
     /// a time.
     pub fn load(&self, media: &Flow, at: Timestamp) -> Bitrate {
-        let active = |flow: &Flow| {
-            (flow.start..flow.stop).contains(&at)
-                && !flow.pauses.iter().any(|pause| pause.contains(&at))
-        };
-        let loads = self.loads(media).filter(|(flow, _)| active(flow));
-        loads.fold(Bitrate::ZERO, |sum, (_, rates)| sum + rates.rate(at))
+        let mut sum = Bitrate::ZERO;
+        for (flow, rates) in self.loads(media) {
+            let is_on = (flow.start..flow.stop).contains(&at);
+            if is_on && !flow.pauses.iter().any(|pause| pause.contains(&at)) {
+                sum = sum + rates.rate(at);
+            }
+        }
+        sum
     }
 
     /// The mean of [`Scenario::load`] between two times.
@@ -472,6 +477,11 @@ impl Scenario {
     /// Whether its access network is a Wi-Fi cell.
     pub fn has_wifi(&self) -> bool {
         self.access.as_ref().is_some_and(Access::is_wifi)
+    }
+
+    /// Whether its access network is a cellular cell.
+    pub fn has_cellular(&self) -> bool {
+        self.access.as_ref().is_some_and(Access::is_cellular)
     }
 
     /// The access network of a run. Every detail is logged for a short time in the middle of the

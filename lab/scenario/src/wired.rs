@@ -2,6 +2,7 @@
 
 use weir::units::{DataSize, TimeDelta, Timestamp};
 use weir_net::loss::GilbertElliott;
+use weir_net::path::Attachment;
 use weir_net::{
     Capacity, Changes, Delay, Hop, Jitter, JitterShape, LinkConfig, LossModel, NetemJitter,
     PolicerConfig, QueueLimit, Schedule,
@@ -9,7 +10,7 @@ use weir_net::{
 
 use super::aqm::aqm;
 use super::error::ScenarioError;
-use super::kind::Kind;
+use super::kind::{Access, Kind};
 use super::reader::{Item, Table, steps};
 use super::trace::{self, Want};
 use super::trace_files::TraceFiles;
@@ -25,9 +26,17 @@ pub(super) const KIND: Kind = Kind {
     class_keys: &[],
     flow_refusal: "",
     has_hop: true,
-    access: |_, _, _| Ok(None),
-    attachments: |_, _| Ok(Vec::new()),
+    access: no_access,
+    attachments: no_attachments,
 };
+
+fn no_access(_: &Table, _: TimeDelta, _: &TraceFiles<'_>) -> Result<Option<Access>> {
+    Ok(None)
+}
+
+fn no_attachments(_: &Table, _: &Access) -> Result<Vec<Attachment>> {
+    Ok(Vec::new())
+}
 
 /// The keys of `[network]` that describe hops. Every kind of network may have them.
 pub(super) const KEYS: &[&str] = &["up", "down", "hop"];

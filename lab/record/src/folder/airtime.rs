@@ -7,22 +7,32 @@ use weir_net::wifi::{
     AccessCategory, AirtimeRecord, DataRate, FrameKind, GuardInterval, Mcs, NodeId,
 };
 use weir_scenario::Scenario;
+use weir_sim::trace::Trace;
 
-use super::table::{ColumnGroup, CsvColumn, Log, column, node_column, position};
+use super::table::{
+    Cell, ColumnGroup, CsvColumn, Log, always, column, name_column, position, word_of,
+};
 
 /// The file.
 pub(crate) const FILE: Log<Frame, AirtimeRecord> = Log {
     file: "airtime.csv",
     groups: GROUPS,
-    items: |part| &part.access.wifi.frames,
-    read: |trace| &mut trace.access.wifi.frames,
+    items: frames,
+    read: frames_mut,
     applies: Scenario::has_wifi,
     row: Frame::of,
     item: Frame::record,
 };
 
-pub(crate) const GROUPS: &[ColumnGroup<Frame>] =
-    &[ColumnGroup { columns: COLUMNS, is_in: |_| true }];
+fn frames(part: &Trace) -> &[AirtimeRecord] {
+    &part.access.wifi.frames
+}
+
+fn frames_mut(trace: &mut Trace) -> &mut Vec<AirtimeRecord> {
+    &mut trace.access.wifi.frames
+}
+
+pub(crate) const GROUPS: &[ColumnGroup<Frame>] = &[ColumnGroup { columns: COLUMNS, is_in: always }];
 
 /// A row: an [`AirtimeRecord`] as flat columns.
 #[derive(Default)]
@@ -31,76 +41,89 @@ pub(crate) struct Frame {
     end: Timestamp,
     from: usize,
     to: Option<usize>,
-    kind: &'static str,
+    kind: Kind,
     mcs: Option<u64>,
-    guard: &'static str,
+    guard: Option<GuardInterval>,
     category: Option<AccessCategory>,
     mpdus: Option<u64>,
     size: Option<DataSize>,
     decoded: u64,
 }
 
-const DATA: &str = "data";
-const ACK: &str = "ack";
-const BLOCK_ACK: &str = "block-ack";
-const SHORT: &str = "short";
-const LONG: &str = "long";
+/// What a frame is, by its word in the file.
+#[derive(Clone, Copy, Default)]
+enum Kind {
+    #[default]
+    Data,
+    Ack,
+    BlockAck,
+}
+
+impl Kind {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Data => "data",
+            Self::Ack => "ack",
+            Self::BlockAck => "block-ack",
+        }
+    }
+}
+
+impl Cell for Kind {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.word().as_bytes());
+    }
+
+    fn take(cell: &str) -> Result<Self, String> {
+        word_of(cell, "frame", &[Self::Data, Self::Ack, Self::BlockAck], Self::word)
+    }
+}
+
+impl Cell for GuardInterval {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(if *self == Self::Short { b"short" } else { b"long" });
+    }
+
+    fn take(cell: &str) -> Result<Self, String> {
+        Ok(if cell == "short" { Self::Short } else { Self::Long })
+    }
+}
+
+impl Cell for AccessCategory {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(word(*self).as_bytes());
+    }
+
+    fn take(cell: &str) -> Result<Self, String> {
+        word_of(cell, "category", &CATEGORIES, word)
+    }
+}
 
 const COLUMNS: &[CsvColumn<Frame>] = &[
     column!("start_ns", "ns", start, "first moment on the air"),
     column!("end_ns", "ns", end, "last moment on the air, with the signal extension of the band"),
-    node_column!("from", from, "node", "name of the node that sends"),
-    CsvColumn {
-        name: "to",
-        unit: "",
-        meaning: "name of the node that receives; empty for an access point elsewhere",
-        in_call: "",
-        put: |row, nodes, out| {
-            out.extend_from_slice(row.to.map_or("", |to| nodes[to].as_str()).as_bytes());
-        },
-        take: |row, cell, nodes| {
-            row.to = (!cell.is_empty()).then(|| position(cell, "node", nodes)).transpose()?;
-            Ok(())
-        },
-    },
-    CsvColumn {
-        name: "kind",
-        unit: "",
-        meaning: "`data`, `ack` or `block-ack`; the next five columns are empty for the latter two",
-        in_call: "",
-        put: |row, _, out| out.extend_from_slice(row.kind.as_bytes()),
-        take: |row, cell, _| {
-            let kinds = [DATA, ACK, BLOCK_ACK];
-            row.kind = known(cell, &kinds).ok_or_else(|| format!("no frame is a '{cell}'"))?;
-            Ok(())
-        },
-    },
+    name_column!("from", from, "node", "name of the node that sends"),
+    CsvColumn::new(
+        "to",
+        "",
+        "name of the node that receives; empty for an access point elsewhere",
+        Frame::put_to,
+        Frame::take_to,
+    ),
+    column!(
+        "kind",
+        "",
+        kind,
+        "`data`, `ack` or `block-ack`; the next five columns are empty for the latter two"
+    ),
     column!("mcs", "", mcs, "modulation and coding scheme"),
-    CsvColumn {
-        name: "guard",
-        unit: "",
-        meaning: "guard interval: `long` or `short`",
-        in_call: "",
-        put: |row, _, out| out.extend_from_slice(row.guard.as_bytes()),
-        take: |row, cell, _| {
-            row.guard = known(cell, &[SHORT]).unwrap_or(LONG);
-            Ok(())
-        },
-    },
-    CsvColumn {
-        name: "category",
-        unit: "",
-        meaning: "access category: `background`, `best-effort`, `video` or `voice`",
-        in_call: "",
-        put: |row, _, out| out.extend_from_slice(row.category.map_or("", word).as_bytes()),
-        take: |row, cell, _| {
-            row.category = CATEGORIES.iter().find(|(_, word)| *word == cell).map(|found| found.0);
-            match row.category {
-                None if !cell.is_empty() => Err(format!("no category '{cell}'")),
-                _ => Ok(()),
-            }
-        },
-    },
+    column!("guard", "", guard, "guard interval: `long` or `short`"),
+    column!(
+        "category",
+        "",
+        category,
+        "access category: `background`, `best-effort`, `video` or `voice`"
+    ),
     column!("mpdus", "packets", mpdus, "packets in the frame"),
     column!("bytes", "byte", size, "bytes in the frame, headers included"),
     column!(
@@ -111,12 +134,12 @@ const COLUMNS: &[CsvColumn<Frame>] = &[
     ),
 ];
 
-/// Names of the access categories.
-const CATEGORIES: &[(AccessCategory, &str)] = &[
-    (AccessCategory::Background, "background"),
-    (AccessCategory::BestEffort, "best-effort"),
-    (AccessCategory::Video, "video"),
-    (AccessCategory::Voice, "voice"),
+/// All access categories.
+const CATEGORIES: [AccessCategory; 4] = [
+    AccessCategory::Background,
+    AccessCategory::BestEffort,
+    AccessCategory::Video,
+    AccessCategory::Voice,
 ];
 
 impl Frame {
@@ -131,39 +154,49 @@ impl Frame {
         };
         match record.kind {
             FrameKind::Data { rate, category, mpdus, size } => Self {
-                kind: DATA,
+                kind: Kind::Data,
                 mcs: Some(rate.mcs.index() as u64),
-                guard: if rate.guard == GuardInterval::Short { SHORT } else { LONG },
+                guard: Some(rate.guard),
                 category: Some(category),
                 mpdus: Some(mpdus as u64),
                 size: Some(size),
                 ..row
             },
-            FrameKind::Ack => Self { kind: ACK, ..row },
-            FrameKind::BlockAck => Self { kind: BLOCK_ACK, ..row },
+            FrameKind::Ack => Self { kind: Kind::Ack, ..row },
+            FrameKind::BlockAck => Self { kind: Kind::BlockAck, ..row },
         }
+    }
+
+    fn put_to(&self, nodes: &[String], out: &mut Vec<u8>) {
+        if let Some(to) = self.to {
+            out.extend_from_slice(nodes[to].as_bytes());
+        }
+    }
+
+    fn take_to(&mut self, cell: &str, nodes: &[String]) -> Result<(), String> {
+        self.to = if cell.is_empty() { None } else { Some(position(cell, "node", nodes)?) };
+        Ok(())
     }
 
     fn record(self) -> Result<AirtimeRecord, String> {
         let kind = match self.kind {
-            DATA => self.data()?,
-            ACK => FrameKind::Ack,
-            _ => FrameKind::BlockAck,
+            Kind::Data => self.data()?,
+            Kind::Ack => FrameKind::Ack,
+            Kind::BlockAck => FrameKind::BlockAck,
         };
         let ends = (NodeId(self.from), self.to.map(NodeId));
         Ok(AirtimeRecord::new(self.start..self.end, ends, kind, self.decoded as usize))
     }
 
     fn data(&self) -> Result<FrameKind, String> {
-        let missing = |name: &str| format!("{name}: an empty cell");
-        let index = self.mcs.ok_or_else(|| missing("mcs"))?;
+        let index = self.mcs.ok_or("mcs: an empty cell")?;
         let mcs = u8::try_from(index).ok().and_then(Mcs::new).ok_or(format!("no MCS {index}"))?;
-        let guard = if self.guard == SHORT { GuardInterval::Short } else { GuardInterval::Long };
+        let guard = self.guard.unwrap_or(GuardInterval::Long);
         Ok(FrameKind::Data {
             rate: DataRate { mcs, guard },
-            category: self.category.ok_or_else(|| missing("category"))?,
-            mpdus: self.mpdus.ok_or_else(|| missing("mpdus"))? as usize,
-            size: self.size.ok_or_else(|| missing("bytes"))?,
+            category: self.category.ok_or("category: an empty cell")?,
+            mpdus: self.mpdus.ok_or("mpdus: an empty cell")? as usize,
+            size: self.size.ok_or("bytes: an empty cell")?,
         })
     }
 }
@@ -180,11 +213,10 @@ pub fn write(out: &mut impl Write, nodes: &[String], frames: &[AirtimeRecord]) -
 
 /// Name of an access category.
 pub fn word(category: AccessCategory) -> &'static str {
-    let found = CATEGORIES.iter().find(|known| known.0 == category);
-    found.expect("all categories are listed").1
-}
-
-/// The word that equals the cell; `None` if there is none.
-fn known(cell: &str, words: &[&'static str]) -> Option<&'static str> {
-    words.iter().copied().find(|word| *word == cell)
+    match category {
+        AccessCategory::Background => "background",
+        AccessCategory::BestEffort => "best-effort",
+        AccessCategory::Video => "video",
+        AccessCategory::Voice => "voice",
+    }
 }

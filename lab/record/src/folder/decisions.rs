@@ -1,22 +1,35 @@
 //! `decisions.csv`: one row for each decision of a simulated forwarding server, with its reason.
 
 use weir::units::{Bitrate, Timestamp};
-use weir_sim::trace::{DecisionKind, LayerDecision};
+use weir_scenario::Scenario;
+use weir_sim::trace::{DecisionKind, LayerDecision, Trace};
 
-use super::table::{ColumnGroup, CsvColumn, Log, column};
+use super::table::{Cell, ColumnGroup, CsvColumn, Log, always, column, word_of};
 
 /// The file.
 pub(crate) const FILE: Log<Row, LayerDecision> = Log {
     file: "decisions.csv",
     groups: GROUPS,
-    items: |part| &part.decisions,
-    read: |trace| &mut trace.decisions,
-    applies: |scenario| scenario.server.is_some(),
+    items: decisions,
+    read: decisions_mut,
+    applies: has_server,
     row: Row::of,
     item: Row::decision,
 };
 
-pub(crate) const GROUPS: &[ColumnGroup<Row>] = &[ColumnGroup { columns: COLUMNS, is_in: |_| true }];
+fn decisions(part: &Trace) -> &[LayerDecision] {
+    &part.decisions
+}
+
+fn decisions_mut(trace: &mut Trace) -> &mut Vec<LayerDecision> {
+    &mut trace.decisions
+}
+
+fn has_server(scenario: &Scenario) -> bool {
+    scenario.server.is_some()
+}
+
+pub(crate) const GROUPS: &[ColumnGroup<Row>] = &[ColumnGroup { columns: COLUMNS, is_in: always }];
 
 /// A row of the file.
 #[derive(Default)]
@@ -51,41 +64,34 @@ impl Row {
     }
 }
 
+impl Cell for DecisionKind {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.as_str().as_bytes());
+    }
+
+    fn take(cell: &str) -> Result<Self, String> {
+        word_of(cell, "decision", &Self::ALL, Self::as_str)
+    }
+}
+
 const COLUMNS: &[CsvColumn<Row>] = &[
     column!("time_ns", "ns", time, "when it was made"),
-    CsvColumn {
-        name: "flow",
-        unit: "",
-        meaning: "name of the subscriber's flow",
-        in_call: "",
-        put: |row, _, out| out.extend_from_slice(row.flow.as_bytes()),
-        take: |row, cell, _| {
-            row.flow = cell.into();
-            Ok(())
-        },
-    },
+    column!("flow", "", flow, "name of the subscriber's flow"),
     column!(
         "publisher",
         "",
         track,
         "number of the publisher, from 1; empty for what is about the path"
     ),
-    CsvColumn {
-        name: "decision",
-        unit: "",
-        meaning: "`chosen`: another layer is wanted. `switched`: it is sent from now on. `key \
+    column!(
+        "decision",
+        "",
+        kind,
+        "`chosen`: another layer is wanted. `switched`: it is sent from now on. `key \
             frame asked`. `refused`: the better layer `to` was not chosen. `cut`: nothing is sent \
             until the key frame of a cheaper layer comes. `probe`: more than the media is sent for \
-            a moment. `proved`, `disproved`: that `needed` arrives",
-        in_call: "",
-        put: |row, _, out| {
-            out.extend_from_slice(row.kind.map_or("", DecisionKind::as_str).as_bytes());
-        },
-        take: |row, cell, _| {
-            row.kind = DecisionKind::ALL.into_iter().find(|kind| kind.as_str() == cell);
-            if row.kind.is_some() { Ok(()) } else { Err(format!("no decision '{cell}'")) }
-        },
-    },
+            a moment. `proved`, `disproved`: that `needed` arrives"
+    ),
     column!("from", "", from, "the layer before, from 0; empty if nothing was sent"),
     column!(
         "to",
@@ -93,17 +99,7 @@ const COLUMNS: &[CsvColumn<Row>] = &[
         to,
         "the layer after, or the one that was asked for or refused; empty for a pause"
     ),
-    CsvColumn {
-        name: "reason",
-        unit: "",
-        meaning: "why, in the words of `weir_sfu::Reason`",
-        in_call: "",
-        put: |row, _, out| out.extend_from_slice(row.reason.as_bytes()),
-        take: |row, cell, _| {
-            row.reason = cell.into();
-            Ok(())
-        },
-    },
+    column!("reason", "", reason, "why, in the words of `weir_sfu::Reason`"),
     column!("budget_bps", "bit/s", budget, "what all pictures could take at that moment"),
     column!("needed_bps", "bit/s", needed, "what the decision needs, or what was probed"),
 ];

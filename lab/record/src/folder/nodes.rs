@@ -3,36 +3,35 @@
 
 use weir_net::wifi::{NODE_INTERVAL, NodeRow};
 use weir_scenario::Scenario;
+use weir_sim::trace::Trace;
 
-use super::table::{ColumnGroup, CsvColumn, Log, column, interval_end, node_column, put_number};
+use super::table::{ColumnGroup, CsvColumn, Log, always, column, name_column, time_column};
 
 /// The file.
 pub(crate) const FILE: Log<NodeRow, NodeRow> = Log {
     file: "nodes.csv",
     groups: GROUPS,
-    items: |part| &part.access.wifi.rows,
-    read: |trace| &mut trace.access.wifi.rows,
+    items: rows,
+    read: rows_mut,
     applies: Scenario::has_wifi,
     row: NodeRow::clone,
     item: Ok,
 };
 
+fn rows(part: &Trace) -> &[NodeRow] {
+    &part.access.wifi.rows
+}
+
+fn rows_mut(trace: &mut Trace) -> &mut Vec<NodeRow> {
+    &mut trace.access.wifi.rows
+}
+
 pub(crate) const GROUPS: &[ColumnGroup<NodeRow>] =
-    &[ColumnGroup { columns: COLUMNS, is_in: |_| true }];
+    &[ColumnGroup { columns: COLUMNS, is_in: always }];
 
 const COLUMNS: &[CsvColumn<NodeRow>] = &[
-    CsvColumn {
-        name: "time_ms",
-        unit: "ms",
-        meaning: "end of the interval, a multiple of 500",
-        in_call: "",
-        put: |row, _, out| put_number(out, row.time.as_millis().unsigned_abs()),
-        take: |row, cell, _| {
-            row.time = interval_end(cell, NODE_INTERVAL)?;
-            Ok(())
-        },
-    },
-    node_column!("node", node, "node", "name of the node; the access point is `ap`"),
+    time_column!(NODE_INTERVAL, "end of the interval, a multiple of 500"),
+    name_column!("node", node, "node", "name of the node; the access point is `ap`"),
     column!("offered_bytes", "byte", offered, "IP bytes enqueued at the node"),
     column!("delivered_bytes", "byte", delivered, "IP bytes that the node's receivers delivered"),
     column!(

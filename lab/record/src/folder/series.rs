@@ -9,46 +9,31 @@ use std::path::PathBuf;
 use weir::units::Timestamp;
 use weir_sim::trace::{ROW_INTERVAL, Row};
 
-use super::table::{ColumnGroup, CsvColumn, Layout, column, interval_end, position, put_number};
+use super::table::{ColumnGroup, CsvColumn, Layout, always, column, name_column, time_column};
 
 /// All columns, in the order of the file. A new column is declared only here.
 pub(crate) const GROUPS: &[ColumnGroup<Row>] = &[
-    ColumnGroup { columns: EVERY, is_in: |_| true },
-    ColumnGroup { columns: VIDEO, is_in: |row| row.video.is_some() },
-    ColumnGroup { columns: TRANSFER, is_in: |row| row.transfer.is_some() },
-    ColumnGroup { columns: FEEDBACK, is_in: |row| row.feedback.is_some() },
-    ColumnGroup { columns: FORWARDED, is_in: |row| row.forwarded.is_some() },
-    ColumnGroup { columns: SEEN, is_in: |row| row.seen.is_some() },
-    ColumnGroup { columns: HEARD, is_in: |row| row.heard.is_some() },
-    ColumnGroup { columns: MARKED, is_in: |row| row.marked_packets.is_some() },
-    ColumnGroup { columns: MEAN_CAPACITY, is_in: |row| row.mean_capacity.is_some() },
+    ColumnGroup { columns: EVERY, is_in: always },
+    ColumnGroup { columns: VIDEO, is_in: has_video },
+    ColumnGroup { columns: TRANSFER, is_in: has_transfer },
+    ColumnGroup { columns: FEEDBACK, is_in: has_feedback },
+    ColumnGroup { columns: FORWARDED, is_in: has_forwarded },
+    ColumnGroup { columns: SEEN, is_in: has_seen },
+    ColumnGroup { columns: HEARD, is_in: has_heard },
+    ColumnGroup { columns: MARKED, is_in: has_marked },
+    ColumnGroup { columns: MEAN_CAPACITY, is_in: has_mean_capacity },
 ];
 
 const FLOW: &str = "flow";
 
+/// The column with this meaning in a real call.
+const fn in_call(column: CsvColumn<Row>, in_call: &'static str) -> CsvColumn<Row> {
+    CsvColumn { in_call, ..column }
+}
+
 const EVERY: &[CsvColumn<Row>] = &[
-    CsvColumn {
-        name: "time_ms",
-        unit: "ms",
-        meaning: "end of the interval, a multiple of 50",
-        in_call: "",
-        put: |row, _, out| put_number(out, row.time.as_millis().unsigned_abs()),
-        take: |row, cell, _| {
-            row.time = interval_end(cell, ROW_INTERVAL)?;
-            Ok(())
-        },
-    },
-    CsvColumn {
-        name: FLOW,
-        unit: "",
-        meaning: "name of the flow",
-        in_call: "",
-        put: |row, flows, out| out.extend_from_slice(flows[row.flow].as_bytes()),
-        take: |row, cell, flows| {
-            row.flow = position(cell, "flow", flows)?;
-            Ok(())
-        },
-    },
+    time_column!(ROW_INTERVAL, "end of the interval, a multiple of 50"),
+    name_column!(FLOW, flow, "flow", "name of the flow"),
     column!(
         "capacity_bps",
         "bit/s",
@@ -56,28 +41,57 @@ const EVERY: &[CsvColumn<Row>] = &[
         "capacity of the bottleneck in the flow's direction at the start of the interval; empty if \
          unlimited"
     ),
-    column!("target_bps", "bit/s", target, "target bitrate at the end of the interval",
-        call: "the browser's bandwidth estimate, from getStats; of a pipeline the controller's \
-            target at the end of the interval"),
-    column!("pacing_bps", "bit/s", pacing_rate, "pacing rate at the end of the interval",
-        call: "empty"),
-    column!("window_bytes", "byte", congestion_window,
-        "congestion window at the end of the interval; empty without one", call: "empty"),
-    column!("sent_bytes", "byte", sent, "IP bytes that left the sender",
-        call: "IP bytes that reached the bottleneck in the flow's direction"),
-    column!("received_bytes", "byte", received, "IP bytes that arrived at the receiver",
-        call: "IP bytes that left the network in the flow's direction"),
-    column!("sent_packets", "packets", sent_packets, "packets that left the sender",
-        call: "packets that reached the bottleneck"),
+    in_call(
+        column!("target_bps", "bit/s", target, "target bitrate at the end of the interval"),
+        "the browser's bandwidth estimate, from getStats; of a pipeline the controller's \
+            target at the end of the interval",
+    ),
+    in_call(
+        column!("pacing_bps", "bit/s", pacing_rate, "pacing rate at the end of the interval"),
+        "empty",
+    ),
+    in_call(
+        column!(
+            "window_bytes",
+            "byte",
+            congestion_window,
+            "congestion window at the end of the interval; empty without one"
+        ),
+        "empty",
+    ),
+    in_call(
+        column!("sent_bytes", "byte", sent, "IP bytes that left the sender"),
+        "IP bytes that reached the bottleneck in the flow's direction",
+    ),
+    in_call(
+        column!("received_bytes", "byte", received, "IP bytes that arrived at the receiver"),
+        "IP bytes that left the network in the flow's direction",
+    ),
+    in_call(
+        column!("sent_packets", "packets", sent_packets, "packets that left the sender"),
+        "packets that reached the bottleneck",
+    ),
     column!("lost_packets", "packets", lost_packets, "packets that the network lost or dropped"),
-    column!("rtt_us", "µs", rtt,
-        "minimum feedback response time over the feedback reports of the interval: round-trip time \
-         plus the wait for feedback",
-        call: "round-trip time from getStats: from RTCP, else from STUN"),
-    column!("queuing_delay_us", "µs", queuing_delay,
-        "mean time that the packets that arrived in the interval had waited in the queue; empty \
-         if none arrived",
-        call: "the same, over all packets of the direction"),
+    in_call(
+        column!(
+            "rtt_us",
+            "µs",
+            rtt,
+            "minimum feedback response time over the feedback reports of the interval: \
+             round-trip time plus the wait for feedback"
+        ),
+        "round-trip time from getStats: from RTCP, else from STUN",
+    ),
+    in_call(
+        column!(
+            "queuing_delay_us",
+            "µs",
+            queuing_delay,
+            "mean time that the packets that arrived in the interval had waited in the queue; \
+             empty if none arrived"
+        ),
+        "the same, over all packets of the direction",
+    ),
     column!(
         "queue_bytes",
         "byte",
@@ -134,10 +148,17 @@ const VIDEO: &[CsvColumn<Row>] = &[
 ];
 
 const TRANSFER: &[CsvColumn<Row>] = &[
-    column!("goodput_bytes", "byte", transfer?.goodput, "payload delivered to the receiving \
-        application",
-        call: "the same, as iperf3 reports it every 100 ms; its clock starts when the emulator \
-            sees the first data"),
+    in_call(
+        column!(
+            "goodput_bytes",
+            "byte",
+            transfer?.goodput,
+            "payload delivered to the receiving \
+        application"
+        ),
+        "the same, as iperf3 reports it every 100 ms; its clock starts when the emulator \
+            sees the first data",
+    ),
     column!(
         "retransmitted_packets",
         "packets",
@@ -256,6 +277,38 @@ const HEARD: &[CsvColumn<Row>] = &[
     ),
     column!("speech_target_us", "µs", heard?.target, "delay that the receiver's buffer aims at"),
 ];
+
+fn has_video(row: &Row) -> bool {
+    row.video.is_some()
+}
+
+fn has_transfer(row: &Row) -> bool {
+    row.transfer.is_some()
+}
+
+fn has_feedback(row: &Row) -> bool {
+    row.feedback.is_some()
+}
+
+fn has_forwarded(row: &Row) -> bool {
+    row.forwarded.is_some()
+}
+
+fn has_seen(row: &Row) -> bool {
+    row.seen.is_some()
+}
+
+fn has_heard(row: &Row) -> bool {
+    row.heard.is_some()
+}
+
+fn has_marked(row: &Row) -> bool {
+    row.marked_packets.is_some()
+}
+
+fn has_mean_capacity(row: &Row) -> bool {
+    row.mean_capacity.is_some()
+}
 
 /// A column of `series.csv` whose values are numbers: every column except `flow`.
 #[derive(Clone, Copy)]

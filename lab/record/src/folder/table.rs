@@ -4,12 +4,15 @@
 use std::io::{self, Write};
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir_net::path::Direction;
 use weir_scenario::Scenario;
 use weir_sim::trace::Trace;
 
 /// Limit for the bytes or packets of a row. No network here carries more in that time, and the sum
 /// over a run cannot overflow.
 const AMOUNT_MAX: u64 = 1 << 36;
+/// Hundredths that a cell may have; more than any SINR, MCS or number of resource blocks.
+const HUNDREDTHS_MAX: i64 = 1 << 36;
 /// Limit for a time in µs: longer than the longest run.
 const MICROS_MAX: u64 = 1 << 40;
 
@@ -24,82 +27,100 @@ pub(crate) struct CsvColumn<R: 'static> {
     pub meaning: &'static str,
     /// Meaning in a real call; empty if it is the same.
     pub in_call: &'static str,
-    /// Writes a row's cell. Rows contain indices into the names of flows or nodes.
-    pub put: fn(&R, &[String], &mut Vec<u8>),
-    /// Reads a row's cell.
-    pub take: fn(&mut R, &str, &[String]) -> Result<(), String>,
+    pub put: Put<R>,
+    pub take: Take<R>,
 }
 
-/// Declares a column: its name, its unit, the member of the row, its meaning, and optionally
-/// another meaning in calls. `part?.member` is a member of an optional part of the row.
+/// Writes a row's cell. Rows contain indices into the names of flows or nodes.
+type Put<R> = fn(&R, &[String], &mut Vec<u8>);
+/// Reads a row's cell.
+type Take<R> = fn(&mut R, &str, &[String]) -> Result<(), String>;
+
+impl<R> CsvColumn<R> {
+    /// A column with the same meaning in a real call.
+    pub(crate) const fn new(
+        name: &'static str,
+        unit: &'static str,
+        meaning: &'static str,
+        put: Put<R>,
+        take: Take<R>,
+    ) -> Self {
+        Self { name, unit, meaning, in_call: "", put, take }
+    }
+}
+
+/// Declares a column: its name, its unit, the member of the row, and its meaning. `part?.member` is
+/// a member of an optional part of the row. A function could not name a member.
 macro_rules! column {
     ($name:literal, $unit:literal, $part:ident?.$member:ident, $meaning:literal) => {
-        $crate::folder::table::CsvColumn {
-            name: $name,
-            unit: $unit,
-            meaning: $meaning,
-            in_call: "",
-            put: |row, _, out| {
+        $crate::folder::table::CsvColumn::new(
+            $name,
+            $unit,
+            $meaning,
+            |row, _, out| {
                 if let Some(part) = &row.$part {
                     $crate::folder::table::Cell::put(&part.$member, out);
                 }
             },
-            take: |row, cell, _| {
+            |row, cell, _| {
                 let value = $crate::folder::table::Cell::take(cell)?;
                 row.$part.get_or_insert_default().$member = value;
                 Ok(())
             },
-        }
-    };
-    (
-        $name:literal, $unit:literal, $part:ident?.$member:ident, $meaning:literal,
-        call: $call:literal
-    ) => {
-        $crate::folder::table::CsvColumn {
-            in_call: $call,
-            ..$crate::folder::table::column!($name, $unit, $part?.$member, $meaning)
-        }
+        )
     };
     ($name:literal, $unit:literal, $member:ident, $meaning:literal) => {
-        $crate::folder::table::CsvColumn {
-            name: $name,
-            unit: $unit,
-            meaning: $meaning,
-            in_call: "",
-            put: |row, _, out| $crate::folder::table::Cell::put(&row.$member, out),
-            take: |row, cell, _| {
+        $crate::folder::table::CsvColumn::new(
+            $name,
+            $unit,
+            $meaning,
+            |row, _, out| $crate::folder::table::Cell::put(&row.$member, out),
+            |row, cell, _| {
                 row.$member = $crate::folder::table::Cell::take(cell)?;
                 Ok(())
             },
-        }
-    };
-    ($name:literal, $unit:literal, $member:ident, $meaning:literal, call: $call:literal) => {
-        $crate::folder::table::CsvColumn {
-            in_call: $call,
-            ..$crate::folder::table::column!($name, $unit, $member, $meaning)
-        }
+        )
     };
 }
 pub(crate) use column;
 
-/// Declares a column with the name of a node: its name, the member of the row that is the node's
+/// Declares a column with the name of a node or flow: its name, the member of the row that is the
 /// number, what a reader's message calls it, and its meaning.
-macro_rules! node_column {
-    ($name:literal, $member:ident, $what:literal, $meaning:literal) => {
-        $crate::folder::table::CsvColumn {
-            name: $name,
-            unit: "",
-            meaning: $meaning,
-            in_call: "",
-            put: |row, nodes, out| out.extend_from_slice(nodes[row.$member].as_bytes()),
-            take: |row, cell, nodes| {
-                row.$member = $crate::folder::table::position(cell, $what, nodes)?;
+macro_rules! name_column {
+    ($name:expr, $member:ident, $what:literal, $meaning:literal) => {
+        $crate::folder::table::CsvColumn::new(
+            $name,
+            "",
+            $meaning,
+            |row, names, out| out.extend_from_slice(names[row.$member].as_bytes()),
+            |row, cell, names| {
+                row.$member = $crate::folder::table::position(cell, $what, names)?;
                 Ok(())
             },
-        }
+        )
     };
 }
-pub(crate) use node_column;
+pub(crate) use name_column;
+
+/// Declares the column `time_ms`: the end of a row's interval.
+macro_rules! time_column {
+    ($interval:ident, $meaning:literal) => {
+        $crate::folder::table::CsvColumn::new(
+            "time_ms",
+            "ms",
+            $meaning,
+            |row, _, out| {
+                let ms = row.time.as_millis().unsigned_abs();
+                $crate::folder::table::put_number(out, ms);
+            },
+            |row, cell, _| {
+                row.time = $crate::folder::table::interval_end(cell, $interval)?;
+                Ok(())
+            },
+        )
+    };
+}
+pub(crate) use time_column;
 
 /// A value that a cell contains, as a whole number in the column's unit.
 pub(crate) trait Cell: Sized {
@@ -163,6 +184,50 @@ impl Cell for Bitrate {
     }
 }
 
+/// A value in hundredths.
+impl Cell for f64 {
+    fn put(&self, out: &mut Vec<u8>) {
+        let max = HUNDREDTHS_MAX as Self;
+        let hundredths = (self * 100.0).round().clamp(-max, max) as i64;
+        if hundredths < 0 {
+            out.push(b'-');
+        }
+        put_number(out, hundredths.unsigned_abs());
+    }
+
+    fn take(cell: &str) -> Result<Self, String> {
+        let (sign, digits) = cell.strip_prefix('-').map_or((1, cell), |digits| (-1, digits));
+        let number = i64::try_from(number(digits)?).unwrap_or(i64::MAX);
+        if number > HUNDREDTHS_MAX {
+            return Err(format!("{number} is too large"));
+        }
+        Ok((sign * number) as Self / 100.0)
+    }
+}
+
+/// A text. What would end the cell is written as `_`: a bearer that the emulator's caller has
+/// added may have any name.
+impl Cell for String {
+    fn put(&self, out: &mut Vec<u8>) {
+        let plain = self.replace(|c: char| c == ',' || c.is_control(), "_");
+        out.extend_from_slice(plain.as_bytes());
+    }
+
+    fn take(cell: &str) -> Result<Self, String> {
+        Ok(cell.into())
+    }
+}
+
+impl Cell for Direction {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.word().as_bytes());
+    }
+
+    fn take(cell: &str) -> Result<Self, String> {
+        word_of(cell, "direction", Self::BOTH, Self::word)
+    }
+}
+
 /// An empty cell is a value that was not measured, or that does not apply.
 impl<T: Cell> Cell for Option<T> {
     fn put(&self, out: &mut Vec<u8>) {
@@ -174,6 +239,21 @@ impl<T: Cell> Cell for Option<T> {
     fn take(cell: &str) -> Result<Self, String> {
         if cell.is_empty() { Ok(None) } else { T::take(cell).map(Some) }
     }
+}
+
+/// The one of `all` whose word the cell is; in an error, `what` says what they are.
+pub(crate) fn word_of<T: Copy, W: AsRef<str>>(
+    cell: &str,
+    what: &str,
+    all: &[T],
+    word: fn(T) -> W,
+) -> Result<T, String> {
+    for &known in all {
+        if word(known).as_ref() == cell {
+            return Ok(known);
+        }
+    }
+    Err(format!("no {what} '{cell}'"))
 }
 
 /// Columns that occur in a file together or not at all.
@@ -188,6 +268,11 @@ pub(crate) struct Layout<R: 'static> {
     groups: &'static [ColumnGroup<R>],
     /// A bit for each group, set if the file has it.
     present: u32,
+}
+
+/// Of columns that each row has.
+pub(crate) fn always<R>(_: &R) -> bool {
+    true
 }
 
 impl<R> Clone for Layout<R> {

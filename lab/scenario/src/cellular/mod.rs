@@ -72,9 +72,13 @@ pub(super) const KIND: Kind = Kind {
     flow_refusal: "only a flow in a cellular cell has this key; write kind = \"cellular\" in \
         [network]",
     has_hop: false,
-    access: |network, duration, files| cell(network, duration, files).map(Some),
+    access,
     attachments,
 };
+
+fn access(network: &Table, duration: TimeDelta, files: &TraceFiles<'_>) -> Result<Option<Access>> {
+    cell(network, duration, files).map(Some)
+}
 
 /// Reads the attachments from a flow's keys `terminal` and `bearer`.
 fn attachments(table: &Table, access: &Access) -> Result<Vec<Attachment>> {

@@ -13,6 +13,7 @@ use super::kind::{Access, Kind, NodeGroup};
 use super::load::{CommonLoad, common_load};
 use super::reader::{Item, Table, steps};
 use super::trace::{self, Want};
+use super::trace_files::TraceFiles;
 use super::wired::Recorded;
 use weir::units::{TimeDelta, Timestamp};
 use weir_net::path::Attachment;
@@ -83,9 +84,13 @@ pub(super) const KIND: Kind = Kind {
     class_keys: &["category"],
     flow_refusal: "only a flow in a Wi-Fi cell has this key; write kind = \"wifi\" in [network]",
     has_hop: false,
-    access: |network, duration, files| cell(network, Recorded { duration, files }).map(Some),
+    access,
     attachments,
 };
+
+fn access(network: &Table, duration: TimeDelta, files: &TraceFiles<'_>) -> Result<Option<Access>> {
+    cell(network, Recorded { duration, files }).map(Some)
+}
 
 /// Reads the attachments from a flow's keys `station` and `category`.
 fn attachments(table: &Table, cell: &Access) -> Result<Vec<Attachment>> {
