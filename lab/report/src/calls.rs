@@ -16,7 +16,7 @@ use super::call_format::{
     StreamRow,
 };
 use super::format::ParticipantsRow;
-use super::{Column, Run, left_out_in_words, quality, rounded};
+use super::{Column, Run, left_out_in_words, quality, rounded, rounded_if};
 
 const DECIMALS: i32 = 3;
 const BITS_PER_MEGABIT: f64 = 1e6;
@@ -38,6 +38,21 @@ pub(super) fn of(columns: &[Column<'_>]) -> Option<Calls> {
         }
     }
     let (first, first_file) = runs.first()?;
+    let (mut failed, mut setup, mut peer_rows) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut finding_rows, mut app_rows) = (Vec::new(), Vec::new());
+    for (run, file) in &runs {
+        failed.extend(failures(run, file));
+        setup.extend(setups(run, file));
+        peer_rows.extend(peers(run, file));
+        finding_rows.extend(findings(run, file));
+        app_rows.extend(app(run, file));
+    }
+    let (mut pacer_plots, mut seen, mut screens) = (Vec::new(), Vec::new(), Vec::new());
+    for column in &columns {
+        pacer_plots.extend(pacers(column));
+        seen.extend(quality::rows(column));
+        screens.extend(quality::plots(column));
+    }
     let first_captures = first_file.captures();
     let entries: Vec<&CallEntry> = runs.iter().flat_map(|(_, file)| &file.calls).collect();
     let captures = runs.iter().flat_map(|(_, file)| file.captures());
@@ -48,9 +63,9 @@ pub(super) fn of(columns: &[Column<'_>]) -> Option<Calls> {
         succeeded: entries.iter().filter(|call| call.failure.is_none()).count(),
         left_out,
         disturbed: columns.iter().all(|column| column.is_disturbed()),
-        failures: runs.iter().flat_map(|(run, file)| failures(run, file)).collect(),
-        setup: runs.iter().flat_map(|(run, file)| setups(run, file)).collect(),
-        peers: runs.iter().flat_map(|(run, file)| peers(run, file)).collect(),
+        failures: failed,
+        setup,
+        peers: peer_rows,
         streams: first_captures.iter().flat_map(captured).collect(),
         agreement: first_captures.iter().flat_map(|it| agreement(first_file, it)).collect(),
         compared: rows.len(),
@@ -58,22 +73,22 @@ pub(super) fn of(columns: &[Column<'_>]) -> Option<Calls> {
         rates: rates(first_file),
         errors: errors(first_file),
         delays: first_captures.iter().flat_map(|it| delays(first_file, it)).collect(),
-        pacers: columns.iter().flat_map(|column| pacers(column)).collect(),
-        quality: columns.iter().flat_map(|column| quality::rows(column)).collect(),
-        screens: columns.iter().flat_map(|column| quality::plots(column)).collect(),
+        pacers: pacer_plots,
+        quality: seen,
+        screens,
         verdict: runs.iter().find_map(|(_, file)| verdict(file)),
         began_ms: runs.iter().find_map(|(_, file)| began_ms(file)),
-        findings: runs.iter().flat_map(|(run, file)| findings(run, file)).collect(),
-        app: runs.iter().flat_map(|(run, file)| app(run, file)).collect(),
+        findings: finding_rows,
+        app: app_rows,
     })
 }
 
 fn round(value: Option<f64>) -> Option<f64> {
-    value.map(|value| rounded(value, DECIMALS))
+    rounded_if(value, DECIMALS)
 }
 
 fn percent(ratio: Option<f64>) -> Option<f64> {
-    ratio.map(|ratio| rounded(ratio * 100.0, 1))
+    Some(rounded(ratio? * 100.0, 1))
 }
 
 /// The participants of an application and their streams, over the whole run.

@@ -9,7 +9,7 @@ use weir_scenario::Scenario;
 use super::format::{
     Expectation, ExpectationOutcome, FairnessRow, FlowMeans, RequirementRow, ThenAndNow,
 };
-use super::{Column, DECIMALS, Run, rounded};
+use super::{Column, DECIMALS, Run, rounded, rounded_if};
 
 /// Judges every expectation of every run, as `weir check` does. A real run with an exclusion is not
 /// judged: its values describe the machine, or a failed call is missing from them.
@@ -20,23 +20,28 @@ pub(super) fn judge(runs: &[Run]) -> Vec<Judgement> {
 }
 
 pub(super) fn expectations(judgements: &[Judgement], scenario: &str) -> Vec<Expectation> {
-    let of = judgements.iter().filter(|judgement| judgement.scenario == scenario);
-    of.map(|judgement| Expectation {
-        controller: judgement.controller.clone(),
-        text: judgement.row.text.clone(),
-        measured: judgement.row.measured.map(|value| rounded(value, DECIMALS)),
-        confidence: judgement.confidence.map(|value| rounded(value, DECIMALS)),
-        limit: limit(&judgement.row),
-        outcome: match judgement.outcome {
-            Outcome::Holds => ExpectationOutcome::Holds,
-            Outcome::Fails => ExpectationOutcome::Fails,
-            Outcome::InDoubt => ExpectationOutcome::InDoubt,
-            Outcome::KnownMiss => ExpectationOutcome::KnownMiss,
-            Outcome::MissIsGone => ExpectationOutcome::MissIsGone,
-        },
-        why: judgement.row.known_miss.clone().unwrap_or_default(),
-    })
-    .collect()
+    let mut rows = Vec::new();
+    for Judgement { scenario: of, controller, row, confidence, outcome, .. } in judgements {
+        if of != scenario {
+            continue;
+        }
+        rows.push(Expectation {
+            controller: controller.clone(),
+            text: row.text.clone(),
+            measured: rounded_if(row.measured, DECIMALS),
+            confidence: rounded_if(*confidence, DECIMALS),
+            limit: limit(row),
+            outcome: match outcome {
+                Outcome::Holds => ExpectationOutcome::Holds,
+                Outcome::Fails => ExpectationOutcome::Fails,
+                Outcome::InDoubt => ExpectationOutcome::InDoubt,
+                Outcome::KnownMiss => ExpectationOutcome::KnownMiss,
+                Outcome::MissIsGone => ExpectationOutcome::MissIsGone,
+            },
+            why: row.known_miss.clone().unwrap_or_default(),
+        });
+    }
+    rows
 }
 
 fn limit(row: &ExpectRow) -> String {
@@ -119,10 +124,13 @@ pub(super) fn then_and_now(
     columns: &[Column<'_>],
     flows: &[&str],
 ) -> Vec<ThenAndNow> {
-    let [then, now] = [LabAlgorithm::Gcc2013, LabAlgorithm::Gcc].map(|algorithm| {
-        let mut simulated = columns.iter().filter(|column| column.engine == Engine::Sim);
-        simulated.find(|column| column.controller == algorithm.name())
-    });
+    let mut both = [None; 2];
+    for (found, algorithm) in both.iter_mut().zip([LabAlgorithm::Gcc2013, LabAlgorithm::Gcc]) {
+        *found = columns
+            .iter()
+            .find(|column| column.engine == Engine::Sim && column.controller == algorithm.name());
+    }
+    let [then, now] = both;
     let mut rows = Vec::new();
     if let (Some(then), Some(now), true) =
         (then, now, scenario.has_published(LabAlgorithm::Gcc2013))
@@ -141,9 +149,9 @@ fn measured(column: &Column<'_>, flow: &str) -> FlowMeans {
         ["utilization", "rate_mbps.mean", "queuing_delay_ms.p95", "loss_ratio.mean"]
             .map(|path| column.mean(|run| run.summary.metric(Some(flow), path)));
     FlowMeans {
-        utilization: utilization.map(|value| rounded(value, DECIMALS)),
-        rate_mbps: rate_mbps.map(|value| rounded(value, DECIMALS)),
-        p95_queuing_delay_ms: p95_queuing_delay_ms.map(|value| rounded(value, DECIMALS)),
+        utilization: rounded_if(utilization, DECIMALS),
+        rate_mbps: rounded_if(rate_mbps, DECIMALS),
+        p95_queuing_delay_ms: rounded_if(p95_queuing_delay_ms, DECIMALS),
         loss_percent: loss_ratio.map(|ratio| rounded(ratio * 100.0, DECIMALS)),
     }
 }

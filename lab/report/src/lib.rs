@@ -34,6 +34,7 @@ mod sweep;
 mod tables;
 #[cfg(test)]
 mod typed;
+mod values;
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -163,7 +164,7 @@ impl<'a> Column<'a> {
 
     /// The same for tables.
     fn rounded_mean(&self, value: impl Fn(&Run) -> Option<f64>) -> Option<f64> {
-        self.mean(value).map(|mean| rounded(mean, DECIMALS))
+        rounded_if(self.mean(value), DECIMALS)
     }
 
     fn of_flow(&self, flow: &str, value: fn(&Metrics) -> Option<f64>) -> Option<f64> {
@@ -499,6 +500,10 @@ fn worst_lateness(runs: &[&Run]) -> Option<Histogram> {
 }
 
 /// Rounds to a number of decimals, so that a file of curves stays small.
+fn rounded_if(value: Option<f64>, decimals: i32) -> Option<f64> {
+    Some(rounded(value?, decimals))
+}
+
 fn rounded(value: f64, decimals: i32) -> f64 {
     let scale = 10_f64.powi(decimals);
     (value * scale).round() / scale

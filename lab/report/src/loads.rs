@@ -2,8 +2,8 @@
 
 use weir_scenario::{Flow, Scenario, Traffic};
 
-use super::Column;
 use super::format::LoadRow;
+use super::{Column, values};
 
 /// One row for each load, column and part of the run, the whole time first. A part in which nothing
 /// arrived has no row.
@@ -37,7 +37,7 @@ fn row(
     flow: &str,
     part: Option<usize>,
 ) -> Option<LoadRow> {
-    let rate_mbps = column.of_section(flow, part, |metrics| Some(metrics.rate_mbps?.mean));
+    let rate_mbps = column.of_section(flow, part, values::rate_mbps);
     rate_mbps.filter(|&rate| rate > 0.0)?;
     Some(LoadRow {
         controller: column.controller.into(),
@@ -49,9 +49,7 @@ fn row(
             .of_section(flow, part, |metrics| Some(metrics.transfer.goodput_mbps?.mean)),
         retransmitted_packets: column
             .of_section(flow, part, |metrics| Some(metrics.transfer.retransmitted_packets? as f64)),
-        p95_queuing_delay_ms: column
-            .of_section(flow, part, |metrics| Some(metrics.queuing_delay_ms?.p95)),
-        loss_percent: column
-            .of_section(flow, part, |metrics| Some(metrics.loss_ratio?.mean * 100.0)),
+        p95_queuing_delay_ms: column.of_section(flow, part, values::p95_queuing_delay_ms),
+        loss_percent: column.of_section(flow, part, values::loss_percent),
     })
 }

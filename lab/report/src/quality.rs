@@ -8,7 +8,7 @@ use weir_record::calls::file::{CallFile, Kind};
 use weir_record::calls::quality::{Quality, QualityInterval, worst_file};
 
 use super::call_format::{QualityRow, ScreenPlot, WorstPicture};
-use super::{Column, Run, rounded};
+use super::{Column, Run, rounded, rounded_if};
 
 /// Larger images stay out of the page. A grey picture of 1080p has about 1 MB.
 const IMAGE_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -130,9 +130,9 @@ fn delay(delays: Option<Delays>, value: fn(Delays) -> f64) -> Option<f64> {
 }
 
 fn round(value: Option<f64>) -> Option<f64> {
-    value.map(|value| rounded(value, DECIMALS))
+    rounded_if(value, DECIMALS)
 }
 
 fn percent(ratio: Option<f64>) -> Option<f64> {
-    ratio.map(|ratio| rounded(100.0 * ratio, DECIMALS))
+    Some(rounded(100.0 * ratio?, DECIMALS))
 }

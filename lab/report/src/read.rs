@@ -282,9 +282,10 @@ impl Job {
             events.iter().map(|flow| (*flow, Thinner::new(duration, most_events))).collect();
         if !thinners.is_empty() {
             record.events(|change| {
-                let thinner = thinners.iter_mut().find(|(flow, _)| *flow == change.flow);
-                if let Some((_, thinner)) = thinner {
-                    thinner.push(change);
+                for (flow, thinner) in &mut thinners {
+                    if *flow == change.flow {
+                        return thinner.push(change);
+                    }
                 }
             })?;
         }

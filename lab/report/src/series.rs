@@ -12,7 +12,7 @@ use weir_scenario::oracle::Possible;
 use weir_sim::trace::{ROW_INTERVAL, Row};
 
 use super::format::Series;
-use super::rounded;
+use super::{rounded, rounded_if};
 
 /// Shortest time over which received rate and loss are taken, as rates are in [RFC8868 §3].
 pub(super) const WINDOW: TimeDelta = TimeDelta::from_millis(200);
@@ -27,19 +27,10 @@ struct Column {
 
 const COLUMNS: [Column; 6] = [
     Column { decimals: 4, value: capacity_mbps },
-    Column {
-        decimals: 4,
-        value: |cell| mean_of(cell.span, |row| row.target.map(Bitrate::as_mbps_f64)),
-    },
+    Column { decimals: 4, value: target_mbps },
     Column { decimals: 4, value: received_mbps },
-    Column {
-        decimals: 2,
-        value: |cell| mean_of(cell.span, |row| row.rtt.map(TimeDelta::as_millis_f64)),
-    },
-    Column {
-        decimals: 2,
-        value: |cell| mean_of(cell.span, |row| row.queuing_delay.map(TimeDelta::as_millis_f64)),
-    },
+    Column { decimals: 2, value: rtt_ms },
+    Column { decimals: 2, value: queuing_delay_ms },
     Column { decimals: 3, value: loss_percent },
 ];
 
@@ -113,24 +104,31 @@ impl Average {
     }
 
     pub(super) fn series(&self, grid: &Grid, possible: Option<&Possible>) -> Series {
-        let mut columns = self.0.iter().zip(&COLUMNS).map(|(means, column)| {
-            let values = means.iter().map(|mean| mean.value());
-            values.map(|value| value.map(|value| rounded(value, column.decimals))).collect()
-        });
-        let mut next = || columns.next().expect("the page has as many columns");
+        let mut columns = [const { Vec::new() }; COLUMNS.len()];
+        for ((values, means), column) in columns.iter_mut().zip(&self.0).zip(&COLUMNS) {
+            for mean in means {
+                values.push(rounded_if(mean.value(), column.decimals));
+            }
+        }
+        let [capacity_mbps, target_mbps, received_mbps, rtt_ms, queuing_delay_ms, loss_percent] =
+            columns;
+        let (mut time_s, mut possible_of_all) = (Vec::new(), Vec::new());
+        for end in &grid.ends {
+            time_s.push(end.as_secs_f64());
+            possible_of_all.push(match possible {
+                Some(possible) => possible_mbps(possible, *end - grid.step, *end),
+                None => None,
+            });
+        }
         Series {
-            time_s: grid.ends.iter().map(|end| end.as_secs_f64()).collect(),
-            capacity_mbps: next(),
-            possible_mbps: grid
-                .ends
-                .iter()
-                .map(|end| possible_mbps(possible?, *end - grid.step, *end))
-                .collect(),
-            target_mbps: next(),
-            received_mbps: next(),
-            rtt_ms: next(),
-            queuing_delay_ms: next(),
-            loss_percent: next(),
+            time_s,
+            capacity_mbps,
+            possible_mbps: possible_of_all,
+            target_mbps,
+            received_mbps,
+            rtt_ms,
+            queuing_delay_ms,
+            loss_percent,
         }
     }
 }
@@ -185,6 +183,18 @@ fn capacity_mbps(cell: &Cell<'_>) -> Option<f64> {
         return mean_of(cell.span, |row| row.capacity_over_it().map(Bitrate::as_mbps_f64));
     }
     Some(cell.span.last()?.capacity?.as_mbps_f64())
+}
+
+fn target_mbps(cell: &Cell<'_>) -> Option<f64> {
+    mean_of(cell.span, |row| row.target.map(Bitrate::as_mbps_f64))
+}
+
+fn rtt_ms(cell: &Cell<'_>) -> Option<f64> {
+    mean_of(cell.span, |row| row.rtt.map(TimeDelta::as_millis_f64))
+}
+
+fn queuing_delay_ms(cell: &Cell<'_>) -> Option<f64> {
+    mean_of(cell.span, |row| row.queuing_delay.map(TimeDelta::as_millis_f64))
 }
 
 fn received_mbps(cell: &Cell<'_>) -> Option<f64> {

@@ -8,7 +8,7 @@ use weir_record::subject::{BrowserControl, Subject};
 use weir_scenario::Scenario;
 
 use super::format::{ErrorRow, SimReal, SimRealRow};
-use super::{Column, DECIMALS, Run, rounded};
+use super::{Column, DECIMALS, Run, rounded, rounded_if, values};
 
 // Notes on metrics that are measured differently in simulated and real runs.
 const RATE_NOTE: &str = "Real: all IP packets that the emulator carried, including RTCP, STUN and \
@@ -29,33 +29,18 @@ const METRICS: [Metric; 5] = [
     Metric {
         name: "Received rate, mean",
         unit: "Mbit/s",
-        value: |metrics| Some(metrics.rate_mbps?.mean),
+        value: values::rate_mbps,
         note: RATE_NOTE,
     },
-    Metric {
-        name: "Utilization",
-        unit: "%",
-        value: |metrics| Some(metrics.utilization? * 100.0),
-        note: RATE_NOTE,
-    },
+    Metric { name: "Utilization", unit: "%", value: values::utilization_percent, note: RATE_NOTE },
     Metric {
         name: "Queuing delay, 95th percentile",
         unit: "ms",
-        value: |metrics| Some(metrics.queuing_delay_ms?.p95),
+        value: values::p95_queuing_delay_ms,
         note: "",
     },
-    Metric {
-        name: "Round-trip time, mean",
-        unit: "ms",
-        value: |metrics| Some(metrics.rtt_ms?.mean),
-        note: RTT_NOTE,
-    },
-    Metric {
-        name: "Loss",
-        unit: "%",
-        value: |metrics| Some(metrics.loss_ratio?.mean * 100.0),
-        note: RATE_NOTE,
-    },
+    Metric { name: "Round-trip time, mean", unit: "ms", value: values::rtt_ms, note: RTT_NOTE },
+    Metric { name: "Loss", unit: "%", value: values::loss_percent, note: RATE_NOTE },
 ];
 
 /// What a browser's congestion control is, by names of ours, the best model first. Chromium and
@@ -137,11 +122,10 @@ pub(super) fn errors(id: &str, columns: &[Column<'_>], flows: &[&str]) -> Vec<Er
 
 /// `None` if one of the two has no rate.
 fn error_row(id: &str, flow: &str, sim: &Column<'_>, real: &Column<'_>) -> Option<ErrorRow> {
-    let [sim_mbps, real_mbps] =
-        [sim, real].map(|column| column.of_flow(flow, |metrics| Some(metrics.rate_mbps?.mean)));
+    let [sim_mbps, real_mbps] = [sim, real].map(|column| column.of_flow(flow, values::rate_mbps));
     let (sim_mbps, real_mbps) = (sim_mbps?, real_mbps?);
-    let [sim_p95_ms, real_p95_ms] = [sim, real]
-        .map(|column| column.of_flow(flow, |metrics| Some(metrics.queuing_delay_ms?.p95)));
+    let [sim_p95_ms, real_p95_ms] =
+        [sim, real].map(|column| column.of_flow(flow, values::p95_queuing_delay_ms));
     Some(ErrorRow {
         scenario: id.into(),
         flow: flow.into(),
@@ -174,8 +158,8 @@ fn row(
     SimRealRow {
         metric: metric.into(),
         unit: unit.into(),
-        simulated: simulated.map(|value| rounded(value, DECIMALS)),
-        real: real.map(|value| rounded(value, DECIMALS)),
+        simulated: rounded_if(simulated, DECIMALS),
+        real: rounded_if(real, DECIMALS),
         error: simulated.zip(real).map(|(sim, real)| rounded(sim - real, DECIMALS)),
         note,
     }

@@ -10,7 +10,7 @@ use weir_record::run::Engine;
 use weir_scenario::Scenario;
 
 use super::call_format::SplitRow;
-use super::{Column, DECIMALS, rounded};
+use super::{Column, DECIMALS, rounded, values};
 
 const BITS_PER_MEGABIT: f64 = 1e6;
 
@@ -96,7 +96,7 @@ fn received_flow(scenario: &Scenario, call: usize, is_a: bool) -> Option<&str> {
 
 /// A row with the rate and capacity of a flow, without its parts.
 fn whole(column: &Column<'_>, flow: &str) -> SplitRow {
-    let rate_mbps = column.of_flow(flow, |metrics| Some(metrics.rate_mbps?.mean));
+    let rate_mbps = column.of_flow(flow, values::rate_mbps);
     let utilization =
         column.of_flow(flow, |metrics| metrics.utilization.filter(|share| *share > 0.0));
     SplitRow {

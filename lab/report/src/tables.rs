@@ -11,8 +11,8 @@ use weir_record::run::Engine;
 use weir_record::subject::Subject;
 use weir_scenario::{Condition, PaperValue, Scenario};
 
-use super::Column;
 use super::format::{Finding, PaperRow, SectionRow, VideoRow};
+use super::{Column, values};
 
 /// Prefix of the names of GCC's versions.
 const GCC_FAMILY: &str = "gcc";
@@ -130,13 +130,14 @@ fn judge(finding: &weir_scenario::Finding, columns: &[Column<'_>]) -> Finding {
         }
     }
     let against_rivals = matches!(finding.condition, Condition::Highest | Condition::Lowest);
-    let holds = ours.and_then(|ours| match finding.condition {
-        Condition::Below(limit) => Some(ours <= limit),
-        Condition::Above(limit) => Some(ours >= limit),
-        Condition::Highest | Condition::Lowest if rivals.is_empty() => None,
-        Condition::Highest => Some(rivals.iter().all(|rival| rival.1 <= ours)),
-        Condition::Lowest => Some(rivals.iter().all(|rival| rival.1 >= ours)),
-    });
+    let holds = match (finding.condition, ours) {
+        (_, None) => None,
+        (Condition::Below(limit), Some(ours)) => Some(ours <= limit),
+        (Condition::Above(limit), Some(ours)) => Some(ours >= limit),
+        _ if rivals.is_empty() => None,
+        (Condition::Highest, Some(ours)) => Some(rivals.iter().all(|rival| rival.1 <= ours)),
+        (Condition::Lowest, Some(ours)) => Some(rivals.iter().all(|rival| rival.1 >= ours)),
+    };
     let mut measured = match ours {
         Some(ours) => format!("{} of {name} is {}", finding.metric, significant(ours)),
         None => format!("{} of {name} was not measured", finding.metric),
@@ -180,14 +181,15 @@ pub(super) fn sections(
                     name: name.clone(),
                     from_s: section.from.as_secs_f64(),
                     to_s: section.to.as_secs_f64(),
-                    utilization: column.of_section(flow, part, |metrics| metrics.utilization),
-                    rate_mbps: column
-                        .of_section(flow, part, |metrics| Some(metrics.rate_mbps?.mean)),
-                    p95_queuing_delay_ms: column
-                        .of_section(flow, part, |metrics| Some(metrics.queuing_delay_ms?.p95)),
-                    rtt_ms: column.of_section(flow, part, |metrics| Some(metrics.rtt_ms?.mean)),
-                    loss_percent: column
-                        .of_section(flow, part, |metrics| Some(metrics.loss_ratio?.mean * 100.0)),
+                    utilization: column.of_section(flow, part, values::utilization),
+                    rate_mbps: column.of_section(flow, part, values::rate_mbps),
+                    p95_queuing_delay_ms: column.of_section(
+                        flow,
+                        part,
+                        values::p95_queuing_delay_ms,
+                    ),
+                    rtt_ms: column.of_section(flow, part, values::rtt_ms),
+                    loss_percent: column.of_section(flow, part, values::loss_percent),
                 });
             }
         }
