@@ -100,11 +100,17 @@ impl Contest {
     /// Compares the scores of two controllers. Runs without a partner of the same scenario and seed
     /// do not count.
     pub fn between(own: &str, rival: &str, scores: &[Score]) -> Self {
-        let [own, theirs] = [own, rival].map(|controller| {
-            let of = scores.iter().filter(|score| score.controller == controller);
-            of.map(|score| ((score.scenario.as_str(), score.seed), score)).collect()
-        });
-        let [own, theirs]: [BTreeMap<(&str, u64), &Score>; 2] = [own, theirs];
+        let (of_own, of_rival) = (own, rival);
+        let [mut own, mut theirs] = [BTreeMap::new(), BTreeMap::new()];
+        for score in scores {
+            let key = (score.scenario.as_str(), score.seed);
+            if score.controller == of_own {
+                own.insert(key, score);
+            }
+            if score.controller == of_rival {
+                theirs.insert(key, score);
+            }
+        }
         let mut pairs: BTreeMap<&str, Vec<(&Score, &Score)>> = BTreeMap::new();
         for (key, own) in &own {
             if let Some(rival) = theirs.get(key) {

@@ -83,14 +83,15 @@ fn listens(port: Option<u16>) -> bool {
 /// and this state (fourth column).
 fn has_socket(table: &str, port: Option<u16>, state: Option<&str>) -> bool {
     let port = port.map(|port| format!(":{port:04X}"));
-    table.lines().skip(1).any(|row| {
+    for row in table.lines().skip(1) {
         let mut columns = row.split_whitespace();
         let address = columns.nth(1).unwrap_or_default();
-        let found = columns.nth(1);
-        found.is_some()
-            && port.as_ref().is_none_or(|port| address.ends_with(port))
-            && state.is_none_or(|state| found == Some(state))
-    })
+        let Some(found) = columns.nth(1) else { continue };
+        if address.ends_with(port.as_deref().unwrap_or("")) && state.unwrap_or(found) == found {
+            return true;
+        }
+    }
+    false
 }
 
 #[cfg(test)]

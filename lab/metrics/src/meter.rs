@@ -120,10 +120,12 @@ impl FlowMeter {
         let changes: Vec<&CapacityChange> =
             all.iter().filter(|it| rows.start < it.first && it.first < rows.end).collect();
         let spans = self.spans(&rows, &changes);
-        let [response, up, down] = [None, Some(true), Some(false)].map(|up| {
-            let wanted = changes.iter().filter(|change| up.is_none_or(|up| change.up == up));
-            wanted.filter_map(|it| it.response_s(rows.end)).collect::<RunningMean>().value()
-        });
+        let [mut response, mut up, mut down] = [RunningMean::default(); 3];
+        for change in &changes {
+            let seconds = change.response_s(rows.end);
+            response.extend(seconds);
+            if change.up { up.extend(seconds) } else { down.extend(seconds) }
+        }
         let late = rows.start + rows.len() / 2..rows.end;
         let late = self.targets.iter(late).filter(|target| *target != NO_TARGET);
         let late = late.map(|target| Bitrate::from_bps(target).as_mbps_f64());
@@ -136,9 +138,9 @@ impl FlowMeter {
             rtt_above_min_ms: part.rtt.above(least_rtt),
             loss_ratio: part.loss.ratio(),
             feedback_ratio: part.feedback_ratio(),
-            responsiveness_s: response,
-            responsiveness_up_s: up,
-            responsiveness_down_s: down,
+            responsiveness_s: response.value(),
+            responsiveness_up_s: up.value(),
+            responsiveness_down_s: down.value(),
             convergence_s: convergence_s(&self.received, &spans, &self.outages),
             oscillations_per_min: oscillations_per_min(&self.received, &spans),
             target_rate_mbps: part.target_mbps.value(),

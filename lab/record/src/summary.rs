@@ -1,6 +1,5 @@
 //! The result of one run in numbers, which `--json` prints and `summary.json` contains.
 
-use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -225,13 +224,17 @@ impl Summary {
     }
 
     fn flow(&self, name: Option<&str>) -> Option<&FlowSummary> {
-        self.flows.iter().find(|flow| name.is_none_or(|name| flow.flow == name))
+        match name {
+            Some(name) => self.flows.iter().find(|flow| flow.flow == name),
+            None => self.flows.first(),
+        }
     }
 
     /// All flows over the section of this name, or over the whole time.
     fn shared_part(&self, section: Option<&str>) -> Option<&Shared> {
         let Some(name) = section else { return Some(&self.shared) };
-        self.sections.iter().find(|section| section.name == name).map(|section| &section.shared)
+        let section = self.sections.iter().find(|section| section.name == name)?;
+        Some(&section.shared)
     }
 
     /// The value that an expectation judges, and its flow. With several flows it is the worst
@@ -248,7 +251,8 @@ impl Summary {
         if expectation.flow == ExpectedFlow::Calls {
             return (None, self.calls.as_ref().and_then(|calls| calls.at(&expectation.metric)));
         }
-        let values = self.expected_flows(expectation).into_iter().map(|index| {
+        let mut values = Vec::new();
+        for index in self.expected_flows(expectation) {
             let flow = &self.flows[index];
             let part = flow.part(section);
             let value = part.and_then(|part| part.at(&expectation.metric));
@@ -257,8 +261,8 @@ impl Summary {
                 None => self.seen_in_calls(flow, &expectation.metric),
                 Some(_) => None,
             };
-            (&flow.flow, value.or(seen))
-        });
+            values.push((&flow.flow, value.or(seen)));
+        }
         worst_of(values, expectation.condition)
     }
 
@@ -286,36 +290,43 @@ impl Summary {
             let found = comebacks.iter().find(|(flow, _)| *flow == index);
             values.push((&self.flows[index].flow, found.and_then(|(_, seconds)| *seconds)));
         }
-        worst_of(values.into_iter(), expectation.condition)
+        worst_of(values, expectation.condition)
     }
 
     /// The same for participants of an application under test.
     fn judged_participant(&self, expectation: &Expectation) -> (Option<String>, Option<f64>) {
-        let each = self.calls.iter().flat_map(|calls| &calls.results);
-        let of_section = each.filter(|one| one.section == expectation.section);
-        let wanted = of_section.filter(|one| match &expectation.flow {
-            ExpectedFlow::Participant(name) => one.name == *name,
-            _ => one.is_participant(),
-        });
-        let values = wanted.map(|one| {
+        let Some(calls) = &self.calls else { return (None, None) };
+        let mut values = Vec::new();
+        for one in &calls.results {
+            let is_wanted = match &expectation.flow {
+                ExpectedFlow::Participant(name) => one.name == *name,
+                _ => one.is_participant(),
+            };
+            if !is_wanted || one.section != expectation.section {
+                continue;
+            }
             let value = match &expectation.recovery {
                 Some(recovery) => one.recovered(recovery),
                 None => one.at(&expectation.metric),
             };
-            (&one.name, value)
-        });
+            values.push((&one.name, value));
+        }
         worst_of(values, expectation.condition)
     }
 }
 
 /// The first of the worst values, and its name.
-fn worst_of<'a>(
-    values: impl Iterator<Item = (&'a String, Option<f64>)>,
+fn worst_of(
+    values: Vec<(&String, Option<f64>)>,
     condition: Condition,
 ) -> (Option<String>, Option<f64>) {
-    let worst =
-        values.reduce(|worst, one| if is_worse(one.1, worst.1, condition) { one } else { worst });
-    worst.map_or((None, None), |(name, value)| (Some(name.clone()), value))
+    let Some((mut name, mut worst)) = values.first().copied() else { return (None, None) };
+    for (other, value) in values {
+        if is_worse(value, worst, condition) {
+            (name, worst) = (other, value);
+        }
+    }
+    (Some(name.clone()), worst)
 }
 
 /// Whether a value is further from what an expectation wants than the worst one so far. No value is
@@ -327,6 +338,15 @@ fn is_worse(value: Option<f64>, worst: Option<f64>, condition: Condition) -> boo
         (Some(worst), Some(value), Condition::Above(_)) => value < worst,
         (Some(worst), Some(value), _) => value > worst,
     }
+}
+
+/// The whole time of a run, then each section.
+fn parts(scenario: &Scenario) -> Vec<Range<Timestamp>> {
+    let mut parts = vec![whole(scenario)];
+    for section in &scenario.sections {
+        parts.push(section.from..section.to);
+    }
+    parts
 }
 
 /// Measures a run while its rows arrive.
@@ -345,22 +365,20 @@ pub struct Measurer<'a> {
 impl<'a> Measurer<'a> {
     /// `scenario` says which sections, published values and assertions apply.
     pub fn new(scenario: &'a Scenario, info: &'a RunInfo, flows: &[String]) -> Self {
-        let sections: Vec<Range<Timestamp>> =
-            scenario.sections.iter().map(|section| section.from..section.to).collect();
+        let parts = parts(scenario);
         let spool = Arc::default();
         let access = scenario.access.as_ref();
-        let parts = iter::once(whole(scenario)).chain(sections.iter().cloned());
-        Self {
-            scenario,
-            info,
-            names: flows.to_vec(),
-            flows: (0..flows.len())
-                .map(|flow| FlowMeter::new(&sections, scenario.arrivals(flow), &spool))
-                .collect(),
-            cell: parts.clone().map(|part| CellMeter::new(access, part)).collect(),
-            terminals: parts.map(|part| TerminalsMeter::new(access, part)).collect(),
-            recoveries: RecoveryMeter::all(scenario, flows.len()),
+        let (mut meters, mut cell, mut terminals) = (Vec::new(), Vec::new(), Vec::new());
+        for flow in 0..flows.len() {
+            meters.push(FlowMeter::new(&parts[1..], scenario.arrivals(flow), &spool));
         }
+        for part in parts {
+            cell.push(CellMeter::new(access, part.clone()));
+            terminals.push(TerminalsMeter::new(access, part));
+        }
+        let names = flows.to_vec();
+        let recoveries = RecoveryMeter::all(scenario, flows.len());
+        Self { scenario, info, names, flows: meters, cell, terminals, recoveries }
     }
 
     /// Measures the next part of the run.
@@ -425,16 +443,16 @@ impl<'a> Measurer<'a> {
             changes.push(measured.changes);
             received.push(measured.received);
         }
-        let parts = scenario.sections.iter().map(|section| section.from..section.to);
-        let parts = iter::once(whole(scenario)).chain(parts);
         let mut shared = Vec::new();
-        for ((part, cell), terminals) in parts.zip(cell).zip(terminals) {
+        for ((part, cell), terminals) in parts(scenario).into_iter().zip(cell).zip(terminals) {
             let (cell, terminals) = (cell.finish(), terminals.finish());
             shared.push(Shared::of(scenario, &received, &part, cell, terminals));
         }
         let of_sections = shared.split_off(1);
-        let names = scenario.sections.iter().map(|section| section.name.clone());
-        let sections = names.zip(of_sections).map(|(name, shared)| SharedSection { name, shared });
+        let mut sections = Vec::new();
+        for (section, shared) in scenario.sections.iter().zip(of_sections) {
+            sections.push(SharedSection { name: section.name.clone(), shared });
+        }
         let mut summary = Summary {
             schema: SCHEMA,
             scenario: info.scenario.clone(),
@@ -443,7 +461,7 @@ impl<'a> Measurer<'a> {
             seed: info.seed.to_string(),
             duration_s: scenario.duration.as_secs_f64(),
             shared: shared.remove(0),
-            sections: sections.collect(),
+            sections,
             flows: summaries,
             paper: Vec::new(),
             expect: Vec::new(),
@@ -455,8 +473,12 @@ impl<'a> Measurer<'a> {
                 if expectation.recovery.is_none() || expectation.flow.is_of_application() {
                     return summary.judged(expectation);
                 }
-                let of_it = recoveries.iter().filter(|meter| meter.expectation == index);
-                let comebacks: Vec<_> = of_it.map(|it| (it.flow, it.seconds())).collect();
+                let mut comebacks = Vec::new();
+                for meter in &recoveries {
+                    if meter.expectation == index {
+                        comebacks.push((meter.flow, meter.seconds()));
+                    }
+                }
                 summary.recovered(expectation, &comebacks)
             });
         (summary, changes)

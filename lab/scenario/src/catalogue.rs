@@ -144,12 +144,14 @@ fn read_text(
 
 fn named(id: &str) -> Vec<&'static Entry> {
     // A source, such as `lund`, is not a scenario, and its scenarios are not variants of it.
-    let variants = if id.contains('/') { Some(format!("{id}/")) } else { None };
-    let exact = ENTRIES.iter().find(|entry| entry.id == id);
-    let first = ENTRIES
-        .iter()
-        .find(|entry| variants.as_ref().is_some_and(|prefix| entry.id.starts_with(prefix)));
-    exact.or(first).into_iter().collect()
+    if let Some(exact) = ENTRIES.iter().find(|entry| entry.id == id) {
+        return vec![exact];
+    }
+    if !id.contains('/') {
+        return Vec::new();
+    }
+    let variants = format!("{id}/");
+    ENTRIES.iter().find(|entry| entry.id.starts_with(&variants)).into_iter().collect()
 }
 
 fn matching(name: &str) -> Result<Vec<&'static Entry>, CatalogueError> {

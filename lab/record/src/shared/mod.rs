@@ -146,11 +146,13 @@ fn fairness(
             *total += bits;
         }
     }
-    let [ratio_1s, ratio_5s, ratio_20s] = WINDOWS.map(|seconds| {
+    let mut ratios = [None; WINDOWS.len()];
+    for (found, seconds) in ratios.iter_mut().zip(WINDOWS) {
         let length = TimeDelta::from_secs(seconds);
         let windows = spans.iter().flat_map(|span| windows(span, length));
-        ratio(windows.map(|window| throughputs_over(&media, &window)))
-    });
+        *found = ratio(windows.map(|window| throughputs_over(&media, &window)));
+    }
+    let [ratio_1s, ratio_5s, ratio_20s] = ratios;
     Some(Fairness { jain: jain(&totals)?, ratio_1s, ratio_5s, ratio_20s })
 }
 

@@ -104,11 +104,15 @@ pub(super) fn directed<'a, V: Clone>(
 pub(super) fn frequency(item: &Item) -> Result<f64> {
     let text = item.string("a frequency such as \"1.8GHz\"")?.trim();
     let units = [("MHz", 1e6), ("GHz", 1e9)];
-    let number = units.iter().find_map(|(unit, hertz)| {
-        let digits = text.strip_suffix(unit)?.trim_end();
+    let mut number = None;
+    for (unit, hertz) in units {
+        let Some(digits) = text.strip_suffix(unit) else { continue };
+        let digits = digits.trim_end();
         let is_plain = digits.chars().all(|c| c.is_ascii_digit() || c == '.');
-        digits.parse::<f64>().ok().filter(|_| is_plain).map(|number| number * hertz)
-    });
+        if let (true, Ok(plain)) = (is_plain, digits.parse::<f64>()) {
+            number = Some(plain * hertz);
+        }
+    }
     match number {
         Some(hertz) if (1e8..=1e11).contains(&hertz) => Ok(hertz),
         Some(_) => Err(item.error("must be between 100MHz and 100GHz")),

@@ -222,8 +222,16 @@ const ALL: &[Known] = &[
 impl Known {
     /// The table with this header.
     pub(super) fn of(header: &[String]) -> Option<&'static Self> {
-        ALL.iter()
-            .find(|known| known.needs.iter().all(|column| header.iter().any(|name| name == column)))
+        ALL.iter().find(|known| known.is_of(header))
+    }
+
+    fn is_of(&self, header: &[String]) -> bool {
+        for column in self.needs {
+            if !header.iter().any(|name| name == column) {
+                return false;
+            }
+        }
+        true
     }
 
     /// The column that has what is wanted, and its unit.

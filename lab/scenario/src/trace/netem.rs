@@ -274,18 +274,21 @@ struct RateObject {
 const RATES: [(&str, f64); 5] = [("", 1.0), ("k", 1e3), ("m", 1e6), ("g", 1e9), ("t", 1e12)];
 const PER_SECOND: [&str; 3] = ["bps", "bit/s", "b/s"];
 
+/// The bits per second of a unit.
+fn bps_of(unit: &str) -> Option<f64> {
+    let prefix = PER_SECOND.iter().find_map(|per_second| unit.strip_suffix(per_second))?;
+    let prefix = prefix.to_ascii_lowercase();
+    let (_, bps) = RATES.iter().find(|known| known.0 == prefix)?;
+    Some(*bps)
+}
+
 impl Quantity for Rate {
     type Object = RateObject;
     const WORDS: &str = "a rate such as \"12Mbps\" or {\"gbps\": 0, \"bps\": 12000000}";
 
     fn of_text(text: &str) -> Option<Self> {
-        let bps = sum(text, |unit| {
-            let prefix = PER_SECOND.iter().find_map(|per_second| unit.strip_suffix(per_second))?;
-            let prefix = prefix.to_ascii_lowercase();
-            RATES.iter().find(|known| known.0 == prefix).map(|known| known.1)
-        });
         // The crate cuts off what is below 1 bit/s.
-        bps.map(|bps| Self(bps.floor()))
+        Some(Self(sum(text, bps_of)?.floor()))
     }
 
     fn of_object(object: RateObject) -> Option<Self> {

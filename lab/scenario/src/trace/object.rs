@@ -20,7 +20,12 @@ struct Keys(Vec<String>);
 
 impl Keys {
     fn have(&self, wanted: &[&str]) -> bool {
-        wanted.iter().all(|key| self.0.iter().any(|own| own == key))
+        for key in wanted {
+            if !self.0.iter().any(|own| own == key) {
+                return false;
+            }
+        }
+        true
     }
 }
 
