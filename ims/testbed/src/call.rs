@@ -203,9 +203,7 @@ fn conduct(
     }
     if args.hold {
         caller.act(|agent, now| agent.hold(now, true))?;
-        until(&mut [caller, callee], "hold on both sides", |users| {
-            all_have(users, |event| *event == Event::Held(true))
-        })?;
+        until_all(&mut [caller, callee], "hold on both sides", is_held)?;
     }
     let start = Instant::now();
     while start.elapsed() < STANDING {
@@ -219,9 +217,27 @@ fn conduct(
         }
         _ => caller.act(Agent::hang_up)?,
     }
-    until(&mut [caller, callee], "the end of the call", |users| {
-        all_have(users, |event| matches!(event, Event::Ended { .. }))
-    })
+    until_all(&mut [caller, callee], "the end of the call", is_ended)
+}
+
+fn is_held(event: &Event) -> bool {
+    *event == Event::Held(true)
+}
+
+fn is_ended(event: &Event) -> bool {
+    matches!(event, Event::Ended { .. })
+}
+
+fn is_registered(event: &Event) -> bool {
+    matches!(event, Event::Registered(_))
+}
+
+fn is_answered(event: &Event) -> bool {
+    matches!(event, Event::Registered(_) | Event::NotRegistered(_))
+}
+
+fn is_deregistered(event: &Event) -> bool {
+    matches!(event, Event::Deregistered | Event::NotRegistered(_))
 }
 
 fn is_failed(event: &Event) -> bool {
@@ -263,9 +279,7 @@ fn restart(part: &str, users: [(&mut User, SipAccess); 2]) -> anyhow::Result<()>
     if part != "epcscf" || closed.is_empty() {
         return Ok(());
     }
-    until(&mut closed, "a registration after the restart", |users| {
-        all_have(users, |event| matches!(event, Event::Registered(_)))
-    })
+    until_all(&mut closed, "a registration after the restart", is_registered)
 }
 
 fn expect_failure(caller: &User, expected: u16) -> anyhow::Result<()> {
@@ -287,9 +301,7 @@ fn registered_for(users: &mut [&mut User], expires: u32) -> anyhow::Result<Durat
     for user in &mut *users {
         user.act(|agent, now| agent.register(now, expires))?;
     }
-    until(users, "a registration", |users| {
-        all_have(users, |event| matches!(event, Event::Registered(_) | Event::NotRegistered(_)))
-    })?;
+    until_all(users, "a registration", is_answered)?;
     for user in users {
         if let Some(Event::NotRegistered(why)) = user.events.last() {
             bail!("{} is not registered: {why}", user.name);
@@ -302,9 +314,7 @@ pub(crate) fn deregister(users: &mut [&mut User]) -> anyhow::Result<()> {
     for user in &mut *users {
         user.act(|agent, now| agent.register(now, 0))?;
     }
-    until(users, "the end of a registration", |users| {
-        all_have(users, |event| matches!(event, Event::Deregistered | Event::NotRegistered(_)))
-    })?;
+    until_all(users, "the end of a registration", is_deregistered)?;
     for user in users {
         if let Some(Event::NotRegistered(why)) = user.events.last() {
             bail!("{} cannot end its registration: {why}", user.name);
@@ -319,6 +329,11 @@ fn poll(users: &mut [&mut User]) -> anyhow::Result<()> {
     }
     thread::sleep(TICK);
     Ok(())
+}
+
+/// Runs the agents until all of them have such an event.
+fn until_all(users: &mut [&mut User], what: &str, is_it: fn(&Event) -> bool) -> anyhow::Result<()> {
+    until(users, what, |users| all_have(users, is_it))
 }
 
 /// Runs the agents until something has happened.
