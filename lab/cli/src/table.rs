@@ -67,9 +67,14 @@ pub fn results(summaries: &[Summary]) -> Table<'static> {
     let mut rows: Vec<Vec<String>> = Vec::new();
     for group in groups(summaries) {
         let first = group[0];
-        let [sound, failed, disturbed] =
-            [None, Some(Exclusion::Failed), Some(Exclusion::Disturbed)]
-                .map(|exclusion| group.iter().filter(|run| run.exclusion() == exclusion).count());
+        let [mut sound, mut failed, mut disturbed] = [0; 3];
+        for run in &group {
+            match run.exclusion() {
+                None => sound += 1,
+                Some(Exclusion::Failed) => failed += 1,
+                Some(Exclusion::Disturbed) => disturbed += 1,
+            }
+        }
         let runs = seeds(sound, failed, disturbed);
         let group = counting(group, |run| run.exclusion());
         for flow in &first.flows {

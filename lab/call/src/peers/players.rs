@@ -260,11 +260,12 @@ fn janus_agents(config: &CallConfig, janus: &Janus) -> Vec<Agent> {
 
 fn bridges(config: &CallConfig, emulator: &Emulator) -> Result<Vec<Bridge>, CallError> {
     let Some(address) = config.serve else { return Ok(Vec::new()) };
-    let bridges = config.calls.iter().map(|call| {
+    let mut bridges = Vec::new();
+    for call in &config.calls {
         let hosts = call.ends.map(|end| emulator.host(config.participants[end].host));
-        Bridge::open(address, hosts)
-    });
-    bridges.collect()
+        bridges.push(Bridge::open(address, hosts)?);
+    }
+    Ok(bridges)
 }
 
 /// The server. It listens on the loopback device of each browser's host, in order, or for people at
@@ -277,40 +278,44 @@ fn session(
     bridges: &[Bridge],
     drawn: Option<&Arc<[u8]>>,
 ) -> Result<Session, CallError> {
-    let browsers = config.participants.iter();
-    let browsers = browsers.filter(|participant| matches!(participant.player, Player::Browser(_)));
-    let listeners = match config.serve {
-        Some(address) => {
-            let listener = TcpListener::bind((address, 0));
-            vec![listener.map_err(CallError::system("listen on that address"))?]
+    let mut listeners = Vec::new();
+    if let Some(address) = config.serve {
+        let listener = TcpListener::bind((address, 0));
+        listeners.push(listener.map_err(CallError::system("listen on that address"))?);
+    } else {
+        for participant in &config.participants {
+            if matches!(participant.player, Player::Browser(_)) {
+                let host = emulator.host(participant.host);
+                listeners.push(host.bind_tcp((Ipv4Addr::LOCALHOST, 0))?);
+            }
         }
-        None => browsers
-            .map(|browser| emulator.host(browser.host).bind_tcp((Ipv4Addr::LOCALHOST, 0)))
-            .collect::<Result<Vec<_>, _>>()?,
-    };
+    }
     let mut pages = Vec::new();
     if let Some(ims) = &config.ims {
         for call in 0..config.calls.len() {
             pages.push(forward(ims, call, config, emulator)?);
         }
     }
-    let settings = config.calls.iter().enumerate().map(|(index, call)| CallSettings {
-        picture: config.picture,
-        video: call.video,
-        audio: call.audio,
-        opus: config.opus,
-        offerer: call.pipeline.as_ref().map_or(Peer::A, |sender| sender.peer),
-        relay: relay.cloned(),
-        relay_only: config.relay.is_some(),
-        restarts: config.ice_restart != IceRestart::Never,
-        restarts_itself: config.ice_restart == IceRestart::WhenDisconnected,
-        bridge: bridges.get(index).map(|bridge| bridge.addresses),
-        ims: pages.get(index).cloned(),
-        quality: config.quality,
-        drawn: drawn.cloned().map(|jpegs| DrawnCamera { by: config.draws(call), jpegs }),
-        stats_interval: STATS_INTERVAL,
-    });
-    let session = Session::with_agents(listeners, settings.collect(), agents);
+    let mut settings = Vec::new();
+    for (index, call) in config.calls.iter().enumerate() {
+        settings.push(CallSettings {
+            picture: config.picture,
+            video: call.video,
+            audio: call.audio,
+            opus: config.opus,
+            offerer: call.pipeline.as_ref().map_or(Peer::A, |sender| sender.peer),
+            relay: relay.cloned(),
+            relay_only: config.relay.is_some(),
+            restarts: config.ice_restart != IceRestart::Never,
+            restarts_itself: config.ice_restart == IceRestart::WhenDisconnected,
+            bridge: bridges.get(index).map(|bridge| bridge.addresses),
+            ims: pages.get(index).cloned(),
+            quality: config.quality,
+            drawn: drawn.cloned().map(|jpegs| DrawnCamera { by: config.draws(call), jpegs }),
+            stats_interval: STATS_INTERVAL,
+        });
+    }
+    let session = Session::with_agents(listeners, settings, agents);
     session.map_err(CallError::system("start the server"))
 }
 

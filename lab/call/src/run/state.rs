@@ -64,6 +64,32 @@ struct PeerLog {
     signalling: Vec<SipMessage>,
 }
 
+impl PeerLog {
+    /// What counts from the scenario's start is empty if it was never reached.
+    fn into_outcome(self, start: Option<Instant>) -> PeerOutcome {
+        let mut outcome = PeerOutcome {
+            setup: self.setup,
+            first_frame_ms: self.first_frame_ms,
+            pair: self.pair,
+            reports: Vec::new(),
+            targets: Vec::new(),
+            frames: Vec::new(),
+            pictures: self.scored,
+            sounds: Sounds::default(),
+            signalling: self.signalling,
+        };
+        if let Some(start) = start {
+            outcome.reports = align(self.reports, start);
+            outcome.targets = on_scenario_time(self.targets, start);
+            outcome.frames = timed_frames(self.frames, start);
+            let zero_ms = since_1970(start).as_secs_f64() * 1e3;
+            outcome.sounds.spoken = self.microphone.placed(Tap::Microphone, zero_ms);
+            outcome.sounds.heard = self.speaker.placed(Tap::Speaker, zero_ms);
+        }
+        outcome
+    }
+}
+
 impl CallState {
     pub(crate) fn new(number: usize, route: Route) -> Self {
         let peers = Default::default();
@@ -208,23 +234,7 @@ impl CallState {
                 self.fail(format!("{peer} never reported the path of its media"));
             }
         }
-        let peers = self.peers.map(|log| PeerOutcome {
-            setup: log.setup,
-            first_frame_ms: log.first_frame_ms,
-            pair: log.pair,
-            reports: start.map_or(Vec::new(), |start| align(log.reports, start)),
-            targets: start.map_or(Vec::new(), |start| on_scenario_time(log.targets, start)),
-            frames: start.map_or(Vec::new(), |start| timed_frames(log.frames, start)),
-            pictures: log.scored,
-            sounds: start.map_or(Sounds::default(), |start| {
-                let zero_ms = since_1970(start).as_secs_f64() * 1e3;
-                Sounds {
-                    spoken: log.microphone.placed(Tap::Microphone, zero_ms),
-                    heard: log.speaker.placed(Tap::Speaker, zero_ms),
-                }
-            }),
-            signalling: log.signalling,
-        });
+        let peers = self.peers.map(|log| log.into_outcome(start));
         CallResult { number: self.number, peers, failure: self.failure }
     }
 }

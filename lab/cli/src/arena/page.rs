@@ -24,18 +24,8 @@ const LEGEND: &str = "Bold: share of the link that was used, in %. Below it: 95t
     red cell leads to its curve, its cause and the command that repeats it.";
 /// What the last rows of the table compare the stacks by.
 const COMPARED: [Compared; 3] = [
-    Compared {
-        most: "most of the link",
-        least: "least of the link",
-        of: |runs| Some(100.0 * mean(runs, "utilization")?),
-        unit: "%",
-    },
-    Compared {
-        most: "longest queue",
-        least: "shortest queue",
-        of: |runs| mean(runs, "queuing_delay_ms.p95"),
-        unit: "ms",
-    },
+    Compared { most: "most of the link", least: "least of the link", of: share_of_link, unit: "%" },
+    Compared { most: "longest queue", least: "shortest queue", of: queue_ms, unit: "ms" },
     Compared { most: "most pictures", least: "fewest pictures", of: pictures, unit: "pictures/s" },
 ];
 /// Of a curve, in pixels.
@@ -253,6 +243,14 @@ fn sound(runs: &[Summary]) -> Vec<Summary> {
 
 fn mean(runs: &[Summary], path: &str) -> Option<f64> {
     mean_of(runs.iter().filter_map(|run| run.metric(None, path)).collect())
+}
+
+fn share_of_link(runs: &[Summary]) -> Option<f64> {
+    Some(100.0 * mean(runs, "utilization")?)
+}
+
+fn queue_ms(runs: &[Summary]) -> Option<f64> {
+    mean(runs, "queuing_delay_ms.p95")
 }
 
 /// What the receiver decoded, in pictures a second.

@@ -151,16 +151,22 @@ impl Departures {
 /// Equation 1 of aalto (section 4.1): growth of lost packets divided by growth of received plus
 /// lost packets. A late packet can make it negative. `None` if no packet was expected.
 pub fn loss_ratio(received: &[Sighting], from: Timestamp, to: Timestamp) -> Option<f64> {
-    let [(expected_before, seen_before), (expected, seen)] = [from, to].map(|time| {
-        let seen = &received[..received.partition_point(|packet| packet.time <= time)];
-        let highest = seen.iter().map(|packet| packet.sequence).max();
-        let lowest = received.first().map(|packet| packet.sequence);
-        let expected = highest.zip(lowest).map_or(0, |(highest, lowest)| highest - lowest + 1);
-        (expected, seen.len() as i64)
-    });
+    let (expected_before, seen_before) = counted_until(received, from);
+    let (expected, seen) = counted_until(received, to);
     let expected = expected - expected_before;
     let lost = expected - (seen - seen_before);
     if expected > 0 { Some(lost as f64 / expected as f64) } else { None }
+}
+
+/// The packets expected and received until a time.
+fn counted_until(received: &[Sighting], time: Timestamp) -> (i64, i64) {
+    let seen = &received[..received.partition_point(|packet| packet.time <= time)];
+    let (Some(first), Some(highest)) =
+        (received.first(), seen.iter().map(|packet| packet.sequence).max())
+    else {
+        return (0, 0);
+    };
+    (highest - first.sequence + 1, seen.len() as i64)
 }
 
 /// Packets after `from` up to and including `to`. The packets must be sorted by time.

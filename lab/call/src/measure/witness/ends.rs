@@ -133,10 +133,12 @@ impl<'a> CallEnds<'a> {
         let video = received.iter().find(|(role, _)| *role == StreamRole::Video);
         let mut intervals = Vec::new();
         for Interval { start, end, .. } in self.peers[peer.index()].intervals() {
-            let [sent_bytes, received_bytes] = [&sent, &received].map(|streams| {
-                let packets = streams.iter().flat_map(|(_, packets)| between(packets, start, end));
-                packets.map(|packet| u64::from(packet.size)).sum()
-            });
+            let [mut sent_bytes, mut received_bytes] = [0, 0];
+            for (streams, bytes) in [(&sent, &mut sent_bytes), (&received, &mut received_bytes)] {
+                for packet in streams.iter().flat_map(|(_, packets)| between(packets, start, end)) {
+                    *bytes += u64::from(packet.size);
+                }
+            }
             let loss_ratio = video.and_then(|(_, packets)| loss_ratio(packets, start, end));
             intervals.push(CapturedInterval { start, end, sent_bytes, received_bytes, loss_ratio });
         }

@@ -93,15 +93,13 @@ impl Sources {
             retransmissions = retransmissions.or(of_video.and_then(|it| it.1));
             audio = audio.or(of_audio.and_then(|it| it.0));
         }
-        let layers = sender.iter().rev().find(|timed| !timed.report.layers.is_empty());
-        Self {
-            layers: layers.map_or(Vec::new(), |timed| {
-                timed.report.layers.iter().map(|layer| [layer.ssrc, layer.rtx_ssrc]).collect()
-            }),
-            video,
-            retransmissions,
-            audio,
+        let mut layers = Vec::new();
+        if let Some(timed) = sender.iter().rev().find(|timed| !timed.report.layers.is_empty()) {
+            for layer in &timed.report.layers {
+                layers.push([layer.ssrc, layer.rtx_ssrc]);
+            }
         }
+        Self { layers, video, retransmissions, audio }
     }
 
     /// Purpose of a stream.

@@ -73,18 +73,26 @@ fn read(text: &str) -> Result<Vec<Row>> {
     lines
         .map(|line| {
             let mut row = row(line).with_context(|| format!("reference row {line:?}"))?;
-            let mean =
-                MEANS.lines().filter_map(|line| line.split_once(',')).find_map(|(id, rest)| {
-                    let (mbps, p95) = rest.split_once(',').filter(|_| id == row.id)?;
-                    Some((mbps.parse().ok()?, p95.parse().ok()?))
-                });
-            if let Some((mbps, p95)) = mean {
+            if let Some((mbps, p95)) = mean_of(&row.id) {
                 row.results.mbps = Some(mbps);
                 row.results.p95_ms = Some(p95);
             }
             Ok(row)
         })
         .collect()
+}
+
+/// Rate and 95th percentile of the row's means; `None` if there are none.
+fn mean_of(id: &str) -> Option<(f64, f64)> {
+    for line in MEANS.lines() {
+        if let Some((of, rest)) = line.split_once(',')
+            && of == id
+            && let Some((mbps, p95)) = rest.split_once(',')
+        {
+            return Some((mbps.parse().ok()?, p95.parse().ok()?));
+        }
+    }
+    None
 }
 
 fn row(line: &str) -> Result<Row> {
