@@ -148,10 +148,9 @@ fn outage(samples: &[Sample], lost: &[Option<u64>], index: usize) -> Option<usiz
     // More is lost than fits in this sample, and the one before lacks some.
     let [before, own] = [begin, index].map(|at| length_s(&samples[at]));
     let too_many = lost_now + arrived_once(&samples[index]) - usual.rate * own;
-    let lacks = usual.rate * before - arrived_once(&samples[begin]);
+    let lacks = usual.rate * before - arrived_once(&samples[begin]) - own_loss(&samples[begin]);
     let chance = (BEYOND_SPREAD * usual.spread * own.max(before)).max(LEAST_PACKETS);
-    let is_one_gap = lost[begin] == Some(0) && too_many.min(lacks) >= chance;
-    is_one_gap.then_some(begin)
+    (too_many.min(lacks) >= chance).then_some(begin)
 }
 
 /// Packets a second around a time, of the samples that have any.
@@ -356,6 +355,14 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn an_outage_of_no_whole_sample_begins_where_single_packets_were_lost_too() {
+        let good = (170, Some(0));
+        // It began within the second sample, which had lost one packet.
+        let samples = shared(RECEIVED, &[good, (50, Some(1)), (70, Some(219)), good, good]);
+        assert_eq!(losses(&samples)[1..3], [Some(0.706), Some(0.588)]);
     }
 
     #[test]
