@@ -424,4 +424,6 @@ impl Pair {
 }
 
 #[cfg(test)]
+mod impairments;
+#[cfg(test)]
 mod tests;
