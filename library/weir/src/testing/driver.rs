@@ -285,15 +285,16 @@ impl Driver {
             self.reported.pop_front();
         }
         let missing_feedback = (feedback.salt % 3) as u32;
-        self.report(FeedbackReport::new(packets).with_missing_feedback(missing_feedback));
+        // A script may report a packet right after sending it, but no path is that short.
+        let report = FeedbackReport::new(packets).with_missing_feedback(missing_feedback);
+        self.report(report, ROUND_TRIP);
     }
 
     /// Converts a report to the current feedback format and passes it to the controller. Its
-    /// arrival times are by the receiver's clock.
-    fn report(&mut self, mut report: FeedbackReport) {
+    /// arrival times are by the receiver's clock. The round trip of the path is this long at least.
+    pub(super) fn report(&mut self, mut report: FeedbackReport, least: TimeDelta) {
         let newest = report.received().map(|packet| packet.send_time).max();
-        // A script may report a packet right after sending it, but no path is that short.
-        let round_trip = newest.map_or(ROUND_TRIP, |newest| ROUND_TRIP.max(self.now - newest));
+        let round_trip = newest.map_or(least, |newest| least.max(self.now - newest));
         for packet in &mut report.packets {
             let arrival = packet.arrival_time.as_mut();
             match self.format {
@@ -430,7 +431,7 @@ impl Driver {
             on_the_way.iter().rposition(|p| p.arrival_time.is_some_and(|time| time <= horizon));
         if let Some(last) = arrived {
             let packets = on_the_way.drain(..=last).collect();
-            self.report(FeedbackReport::new(packets));
+            self.report(FeedbackReport::new(packets), ROUND_TRIP);
         }
     }
 }

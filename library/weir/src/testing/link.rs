@@ -1,10 +1,11 @@
-//! A bottleneck of any rate, with reports at any interval and a receiver with any clock.
+//! A bottleneck of any rate on a path that may become longer, with reports of any format at any
+//! interval, and a receiver with any clock.
 
 use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::vec::Vec;
 
-use super::driver::{Driver, Violation, ensure, mix};
+use super::driver::{Driver, Format, Op, Violation, ensure, mix};
 use super::script::Rng;
 use super::{Failure, limits};
 use crate::controller::{RateLimits, Settings};
@@ -63,6 +64,11 @@ pub struct Link {
     pub loses_reports: bool,
     /// The receiver's clock.
     pub clock: Clock,
+    /// How much longer each way becomes in a second, in seconds. If negative, it becomes shorter,
+    /// and ends with half of the round trip.
+    pub path_trend: f64,
+    /// What reports tell.
+    pub format: Format,
 }
 
 /// What became of a run over a [`Link`], in its last quarter.
@@ -80,12 +86,22 @@ pub struct Usage {
 impl Link {
     /// A link whose reports all arrive, and a clock as the sender's.
     pub const fn new(capacity: Bitrate, round_trip: TimeDelta, interval: TimeDelta) -> Self {
-        Self { capacity, round_trip, interval, loses_reports: false, clock: Clock::Steady }
+        Self {
+            capacity,
+            round_trip,
+            interval,
+            loses_reports: false,
+            clock: Clock::Steady,
+            path_trend: 0.0,
+            format: Format::Measured,
+        }
     }
 
     with! {
         with_loses_reports: loses_reports: bool,
         with_clock: clock: Clock,
+        with_path_trend: path_trend: f64,
+        with_format: format: Format,
     }
 
     /// Limits for a flow over it: from a hundredth to twice its capacity, and a third at the start.
@@ -131,6 +147,7 @@ impl Driver {
     ///
     /// The violation of the contract.
     pub fn try_run_link(&mut self, link: &Link, length: TimeDelta) -> Result<Usage, Violation> {
+        self.try_apply(&Op::Format(link.format))?;
         let start = self.now;
         let mut run = Run {
             link,
@@ -167,6 +184,16 @@ impl Driver {
 }
 
 impl Run<'_> {
+    /// How long a packet or a report that leaves now is on its way.
+    fn way(&self, now: Timestamp) -> TimeDelta {
+        let passed = if self.link.path_trend < 0.0 { now - self.end() } else { now - self.start };
+        self.link.round_trip / 2 + passed * self.link.path_trend
+    }
+
+    fn end(&self) -> Timestamp {
+        self.start + self.length
+    }
+
     /// Sends what the target allows. Returns what the queue took.
     fn send(&mut self, driver: &mut Driver, step: TimeDelta) -> DataSize {
         let packet = self.link.packet();
@@ -186,7 +213,7 @@ impl Run<'_> {
                 self.free_at = self.free_at.max(driver.now) + packet / self.link.capacity;
                 taken += packet;
             }
-            let arrival = self.free_at + self.link.round_trip / 2;
+            let arrival = self.free_at + self.way(driver.now);
             let shown = self.link.clock.at(arrival, self.start, self.length);
             let report = PacketReport::new(sent, packet, driver.now)
                 .with_arrival_time((!is_dropped).then_some(shown));
@@ -207,18 +234,19 @@ impl Run<'_> {
             let packets = self.on_the_way.drain(..=last).map(|packet| packet.0).collect();
             self.report_number += 1;
             if !self.link.loses_reports || mix(7, self.report_number).is_multiple_of(2) {
-                self.reports.push_back((due + self.link.round_trip / 2, packets));
+                self.reports.push_back((due + self.way(due), packets));
             }
         }
         while self.reports.front().is_some_and(|report| report.0 <= driver.now) {
             let (_, packets) = self.reports.pop_front().expect("there is one");
-            driver.controller.on_feedback(driver.now, &FeedbackReport::new(packets));
+            driver.report(FeedbackReport::new(packets), self.link.round_trip);
         }
     }
 }
 
 /// Draws links over their whole ranges, by the logarithm: 10 kbit/s to 1 Gbit/s, round trips of
-/// 0.5 ms to 1.5 s, reports each 5 ms to 2 s.
+/// 0.5 ms to 1.5 s, reports of any format each 5 ms to 2 s. A quarter of the paths whose reports
+/// have arrival times become longer by up to a millisecond a second, and a quarter shorter.
 fn draw(rng: &mut Rng) -> Link {
     let mut between = |least: f64, most: f64| {
         let share = rng.below(1 << 20) as f64 / f64::from(1 << 20);
@@ -229,6 +257,7 @@ fn draw(rng: &mut Rng) -> Link {
     let interval = TimeDelta::from_secs_f64(between(5e-3, 2.0));
     let by = TimeDelta::from_secs_f64(between(10e-3, 400_000.0));
     let ppm = between(1.0, 1_000.0);
+    let trend = between(1e-5, 1e-3);
     let clock = match rng.below(6) {
         0 => Clock::Steady,
         1 => Clock::Drift(ppm),
@@ -237,9 +266,22 @@ fn draw(rng: &mut Rng) -> Link {
         4 => Clock::Step(-by),
         _ => Clock::Restart,
     };
+    let format = match rng.below(4) {
+        0 => Format::RoundTrip,
+        1 => Format::Ccfb(TimeDelta::ZERO),
+        _ => Format::Measured,
+    };
+    // Round-trip times alone do not tell such a path from a queue.
+    let path_trend = match rng.below(4) {
+        0 if format != Format::RoundTrip => trend,
+        1 if format != Format::RoundTrip => -trend,
+        _ => 0.0,
+    };
     Link::new(capacity, round_trip, interval)
         .with_loses_reports(rng.below(4) == 0)
         .with_clock(clock)
+        .with_path_trend(path_trend)
+        .with_format(format)
 }
 
 /// The links that [`check_links`] tries.

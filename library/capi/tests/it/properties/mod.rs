@@ -10,7 +10,7 @@ use crate::common::{raw_settings, sized};
 use foreign::Foreign;
 use proptest::prelude::*;
 use weir::controller::{EcnMode, Settings};
-use weir::testing::{Driver, Feedback, Op, check_controller};
+use weir::testing::{Driver, Feedback, Op, check_controller, drawn_links};
 use weir::units::{Bitrate, TimeDelta};
 use weir::{Algorithm, RateLimits};
 use weir_capi::*;
@@ -33,6 +33,20 @@ fn every_controller_passes_the_public_check_through_the_border() {
     for algorithm in Algorithm::all() {
         let result = check_controller(&Foreign::factory(algorithm), 8, 1);
         assert!(result.is_ok(), "{algorithm}: {}", result.unwrap_err());
+    }
+}
+
+#[test]
+fn links_of_any_rate_are_used_through_the_border_as_in_rust() {
+    for algorithm in Algorithm::all() {
+        for link in drawn_links(3, 2) {
+            let settings = Settings::new(link.limits());
+            let mut here = Driver::new(algorithm, settings);
+            let mut there = Driver::new(Foreign::factory(algorithm), settings);
+            let length = TimeDelta::from_secs(20);
+            let used = here.try_run_link(&link, length).expect("the contract");
+            assert_eq!(there.try_run_link(&link, length), Ok(used), "{algorithm} {link:?}");
+        }
     }
 }
 

@@ -112,6 +112,8 @@ pub struct Room {
     receiver: Receiver,
     /// How far its clock is ahead of the sender's.
     receiver_ahead: TimeDelta,
+    /// What it gains in a second, in seconds.
+    pub receiver_gains: f64,
     cameras: Vec<Camera>,
     pub capacity: Bitrate,
     pub delay: TimeDelta,
@@ -161,6 +163,7 @@ impl Room {
             subscriber,
             receiver: receiver(now),
             receiver_ahead: TimeDelta::ZERO,
+            receiver_gains: 0.0,
             cameras: Vec::new(),
             capacity,
             delay,
@@ -207,13 +210,18 @@ impl Room {
     /// The receiver's program restarts, with its clock so far ahead of the sender's.
     pub fn restart_receiver(&mut self, ahead: TimeDelta) {
         self.receiver_ahead = ahead;
-        self.receiver = receiver(self.now + ahead);
+        self.receiver = receiver(self.receivers_time());
     }
 
     /// Key frames that were asked for.
     pub fn key_frames(&self) -> usize {
         let is_asked = |it: &&Decision| matches!(it.change, Change::RequestKeyFrame { .. });
         self.decisions.iter().filter(is_asked).count()
+    }
+
+    /// What the receiver's clock shows.
+    fn receivers_time(&self) -> Timestamp {
+        self.now + self.receiver_ahead + (self.now - Timestamp::ZERO) * self.receiver_gains
     }
 
     fn speak(&mut self) {
@@ -293,9 +301,9 @@ impl Room {
                 self.longest_gap = self.longest_gap.max(now - self.last_media);
                 self.last_media = now;
             }
-            self.receiver.on_rtp(now + self.receiver_ahead, &bytes, Ecn::NotEct).unwrap();
+            self.receiver.on_rtp(self.receivers_time(), &bytes, Ecn::NotEct).unwrap();
         }
-        self.receiver.on_timeout(now + self.receiver_ahead);
+        self.receiver.on_timeout(self.receivers_time());
         while let Some(bytes) = self.receiver.next_rtcp() {
             self.up.push_back((now + self.delay, bytes.to_vec()));
         }

@@ -77,6 +77,23 @@ fn all_best_layers_return_within_ten_seconds_at_any_rate() {
     }
 }
 
+// Round trips of 0.5 ms to 1.5 s, and the worst clocks both ways.
+#[test]
+fn the_best_layer_that_fits_is_shown_over_any_way_and_with_any_clock() {
+    for algorithm in Algorithm::all() {
+        for (way_us, gains) in [(250, -1e-3), (20_000, 1e-3), (150_000, -1e-3), (750_000, 1e-3)] {
+            let mut room = Room::new(algorithm, kbps(3_000), TimeDelta::from_micros(way_us));
+            room.receiver_gains = gains;
+            room.add_camera(0, speaker());
+            room.run_until(60.0);
+            let case = format!("{algorithm}, {way_us} us, {gains}");
+            assert_eq!(room.level(0), Some(2), "{case}\n{}", room.log());
+            let switches = room.switches(30.0);
+            assert!(switches <= 2, "{case}: {switches}\n{}", room.log());
+        }
+    }
+}
+
 // mediasoup 1821, janus 2231, ion-sfu 459: the picture stood for 4.5 s for each layer.
 #[test]
 fn a_picture_is_back_within_a_second_whatever_layers_end() {

@@ -491,6 +491,9 @@ impl Sluice {
     /// For how long a base test must hold the rate until this queue is empty. While the rate returns
     /// by the steps of S-21, some of it drains, too.
     fn needs_to_drain(&self, queue: TimeDelta) -> TimeDelta {
+        if self.is_round_trip {
+            return TimeDelta::ZERO; // A round-trip time is long without a queue, too.
+        }
         let cut = self.p.test_cut();
         let returns = TimeDelta::from_secs_f64(cut / self.p.g_climb / 2.0);
         (queue * (1.0 / cut) - returns).max(TimeDelta::ZERO)
