@@ -10,7 +10,7 @@ const CLOSURES: [(&str, usize, usize); 31] = [
     ("library/rtcp", 1, 48),
     ("library/sfu", 2, 168),
     ("library/sfu-wasm", 0, 31),
-    ("library/noq", 0, 1),
+    ("library/noq", 0, 0),
     ("library/quic", 0, 69),
     ("library/quinn", 0, 2),
     ("library/str0m", 0, 10),

@@ -55,5 +55,6 @@ impl congestion::ControllerFactory for RealTime {
 /// is not one of this crate.
 pub fn control(controller: Box<dyn congestion::Controller>) -> Option<Control> {
     let any: Box<dyn Any> = controller.into_any();
-    any.downcast::<Flow>().ok().map(|flow| flow.control())
+    let flow = any.downcast::<Flow>().ok()?;
+    Some(flow.control())
 }

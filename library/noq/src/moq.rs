@@ -24,7 +24,8 @@ impl congestion::ControllerFactory for RealTime {
 /// The control of a controller that moq's stack hands out. `None` if it is not one of this crate.
 pub fn control(controller: Box<dyn Controller>) -> Option<Control> {
     let any: Box<dyn Any> = controller.into_any();
-    any.downcast::<Flow>().ok().map(|flow| flow.control())
+    let flow = any.downcast::<Flow>().ok()?;
+    Some(flow.control())
 }
 
 fn space(packet: PacketId) -> Space {

@@ -179,7 +179,7 @@ pub struct Congestion {
     answered_until: Option<Timestamp>,
     probes: Probes,
     target: Target,
-    /// What the host is told follows from the target and what is above, and it asks for each packet.
+    /// What the host reads for each packet. Both follow from the target and what is above.
     pacing_rate: Bitrate,
     window: DataSize,
     shares: Shares,

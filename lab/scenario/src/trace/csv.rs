@@ -3,11 +3,14 @@
 use std::borrow::Cow;
 
 use super::clock::Clock;
-use super::recognise::WORDS;
 use super::series::Samples;
 use super::table::{MAX_COLUMNS, Table};
 use super::unit::{number, with_point};
 use super::{Column, Content, Options, Result, TraceError, Want, columns, lines};
+
+/// What to write for a log of words.
+pub(super) const WORDS: &str =
+    "; of a log in words, write format = \"lines\", and as column the text before the values";
 
 /// How many lines are looked at to find a header.
 const HEAD: usize = 60;

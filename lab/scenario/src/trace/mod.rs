@@ -32,6 +32,7 @@ mod strangers;
 mod table;
 #[cfg(test)]
 mod tests;
+mod text;
 mod unit;
 
 use std::borrow::Cow;
@@ -41,9 +42,10 @@ use weir::units::{Bitrate, TimeDelta, Timestamp};
 pub use weir_net::TraceEnd;
 use weir_net::{Capacity, CapacityTrace, Opportunity, Schedule, ScheduleError, TraceLines};
 
-use recognise::{check_keys, lines, recognised};
+use recognise::{check_keys, recognised};
 pub use series::Series;
 use series::{Part, Samples};
+use text::lines;
 pub use unit::Unit;
 
 use super::error::quoted;

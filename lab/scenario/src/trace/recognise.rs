@@ -1,10 +1,8 @@
 //! Which format a text has, and which keys apply to a format.
 
+use super::csv::WORDS;
+use super::text::lines;
 use super::{Format, Options, Result, TraceError, columns, csv, logs, netem, ping, quoted, unit};
-
-/// What to write for a log of words.
-pub(super) const WORDS: &str =
-    "; of a log in words, write format = \"lines\", and as column the text before the values";
 
 /// The format that a text has by its first lines.
 pub(super) fn recognised(text: &str, options: &Options) -> Result<Format> {
@@ -93,14 +91,4 @@ pub(super) fn check_keys(format: Format, options: &Options) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// The lines with their numbers from 1, without empty lines and comments, and without the line
-/// `sep=;` by which programs for office name a separator.
-pub(super) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let numbered = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
-    numbered.filter(|(number, line)| {
-        let names_separator = *number == 1 && line.trim_matches('"').starts_with("sep=");
-        !line.is_empty() && !line.starts_with('#') && !names_separator
-    })
 }
