@@ -62,7 +62,7 @@ pub(crate) fn share(direction: StreamDirection, samples: &mut [Sample]) {
                 StreamDirection::Received => share_received(samples, &lost, index, lost_now),
                 StreamDirection::Sent => {
                     let begin = reported_since(samples, first, index, lost_now);
-                    share_evenly(&mut samples[begin..=index], lost_now);
+                    share_evenly(&mut samples[begin..=index], first - begin, lost_now);
                 }
             }
         }
@@ -233,10 +233,15 @@ fn known_expected(samples: &[Sample]) -> Option<u64> {
 }
 
 /// Gives the samples of a sent stream one share: what is lost of all packets of which the report
-/// speaks.
-fn share_evenly(samples: &mut [Sample], lost: u64) {
-    let sent: f64 = samples.iter().map(sent_once).sum();
-    let expected = known_expected(samples).map_or(sent, |it| it as f64).max(lost as f64);
+/// speaks. Of the first `told` samples, earlier reports have told how many were expected.
+fn share_evenly(samples: &mut [Sample], told: usize, lost: u64) {
+    let (before, since) = samples.split_at(told);
+    let expected = match known_expected(since) {
+        Some(known) => known as f64,
+        None => since.iter().map(sent_once).sum(),
+    };
+    let expected = before.iter().map(|it| it.expected).sum::<f64>() + expected;
+    let expected = expected.max(lost as f64);
     let packets: u64 = samples.iter().map(|it| it.packets).fold(0, u64::saturating_add);
     let seconds: f64 = samples.iter().map(|it| it.end_s - it.start_s).sum();
     for sample in samples {
