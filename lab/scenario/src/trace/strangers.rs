@@ -4,13 +4,16 @@ use super::*;
 
 fn series(text: &str, options: &Options) -> Vec<(f64, f64)> {
     let reading = read_all(text, options).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    let second = |at: Timestamp| at.as_secs_f64();
     match reading.trace {
         Trace::Rates(series) => {
-            series.steps().iter().map(|step| (second(step.0), step.1.as_mbps_f64())).collect()
+            series.steps().iter().map(|step| (step.0.as_secs_f64(), step.1.as_mbps_f64())).collect()
         }
         Trace::Times(series) => {
-            series.steps().iter().map(|step| (second(step.0), step.1.as_secs_f64() * 1e3)).collect()
+            let mut values = Vec::new();
+            for (at, delay) in series.steps() {
+                values.push((at.as_secs_f64(), delay.as_secs_f64() * 1e3));
+            }
+            values
         }
         other => panic!("{other:?}"),
     }
@@ -28,25 +31,27 @@ fn in_lines(want: Want, column: &str) -> Options {
     Options { format: Some(Format::Lines), ..named(want, column) }
 }
 
+fn every_second(options: Options) -> Options {
+    Options { interval: Some(TimeDelta::from_secs(1)), ..options }
+}
+
 /// Two values, a second apart.
 const TWO: [(f64, f64); 2] = [(0.0, 20.0), (1.0, 30.0)];
 
 #[test]
 fn a_log_of_words_is_read_behind_the_text_before_its_values() {
-    let interval = Some(TimeDelta::from_secs(1));
-    let every = |options: Options| Options { interval, ..options };
     let hping = "HPING a (eth0 192.0.2.1): S set, 40 headers + 0 data bytes\n\
         len=46 ip=192.0.2.1 ttl=57 seq=0 win=65535 rtt=40.0 ms\n\
         len=46 ip=192.0.2.1 ttl=57 seq=1 win=65535 rtt=60.0 ms\n";
-    assert_eq!(series(hping, &every(in_lines(Want::Delay, "rtt="))), TWO);
+    assert_eq!(series(hping, &every_second(in_lines(Want::Delay, "rtt="))), TWO);
     let tcping = "seq 0: tcp response from 192.0.2.1 [open]  20.000 ms\n\
         seq 1: tcp response from 192.0.2.1 [open]  30000.000 us\n";
-    assert_eq!(series(tcping, &every(in_lines(Want::Delay, "[open]"))), TWO);
+    assert_eq!(series(tcping, &every_second(in_lines(Want::Delay, "[open]"))), TWO);
     let owping = "seq_no=0  delay=20.0 ms  (sync)\nseq_no=1  delay=30.0 ms  (sync)\n";
-    assert_eq!(series(owping, &every(in_lines(Want::Delay, "delay="))), TWO);
+    assert_eq!(series(owping, &every_second(in_lines(Want::Delay, "delay="))), TWO);
     let station = "Station 02:00:00:00:00:01 (on wlan0)\n\ttx bitrate:\t20.0 MBit/s VHT-MCS 9\n\
         Station 02:00:00:00:00:01 (on wlan0)\n\ttx bitrate:\t30.0 MBit/s VHT-MCS 9\n";
-    assert_eq!(series(station, &every(in_lines(Want::Up, "tx bitrate"))), TWO);
+    assert_eq!(series(station, &every_second(in_lines(Want::Up, "tx bitrate"))), TWO);
 }
 
 #[test]
@@ -83,14 +88,13 @@ fn the_times_of_a_log_of_words_begin_its_lines_or_stand_behind_a_text() {
 #[test]
 fn a_log_of_words_says_which_key_it_needs() {
     let text = "7 sent, rate=20\n8 sent, rate=30\n";
-    let of = |options: &Options| error(text, options);
-    assert!(of(&Options::new(Want::Up)).contains("format = \"lines\""));
+    assert!(error(text, &Options::new(Want::Up)).contains("format = \"lines\""));
     let none = Options { format: Some(Format::Lines), ..Options::new(Want::Up) };
-    assert!(of(&none).contains("write column"));
-    assert!(of(&in_lines(Want::Up, "rate=")).contains("write unit"));
+    assert!(error(text, &none).contains("write column"));
+    assert!(error(text, &in_lines(Want::Up, "rate=")).contains("write unit"));
     let unit = Options { unit: Some(Unit::Rate(1e6)), ..in_lines(Want::Up, "rate=") };
-    assert!(of(&unit).contains("write time"));
-    assert!(of(&in_lines(Want::Up, "rtt=")).contains("no line has 'rtt='"));
+    assert!(error(text, &unit).contains("write time"));
+    assert!(error(text, &in_lines(Want::Up, "rtt=")).contains("no line has 'rtt='"));
 }
 
 #[test]

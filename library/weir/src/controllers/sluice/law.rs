@@ -488,8 +488,8 @@ impl Sluice {
         }
     }
 
-    /// For how long a base test must hold the rate until this queue is empty. Some of it drains while
-    /// the rate returns by the steps of S-21.
+    /// For how long a base test must hold the rate until this queue is empty. Some of it drains
+    /// while the rate returns by the steps of S-21.
     fn needs_to_drain(&self, queue: TimeDelta) -> TimeDelta {
         if self.is_round_trip {
             return TimeDelta::ZERO; // A round-trip time is long without a queue, too.
