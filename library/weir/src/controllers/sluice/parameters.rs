@@ -159,8 +159,8 @@ parameters! {
     /// `CUT_MAX`: largest share of the delivered rate by which a drain undercuts it. A base test
     /// takes half of it, and a drain of a radio link all.
     cut_max: f64 = 0.5;
-    /// `W_LEVEL`: window of the delivered rate that the level follows. Feedback is missing this long
-    /// after it was due; a longer outage of a radio link counts as one of this time.
+    /// `W_LEVEL`: window of the delivered rate that the level follows. Feedback is missing this
+    /// long after it was due; a longer outage of a radio link counts as one of this time.
     w_level: TimeDelta = TimeDelta::from_millis(500);
     /// `G_START`: growth in the start, and of the level of a radio link without a queue, per second
     /// (natural logarithm).
@@ -275,8 +275,8 @@ parameters! {
     noise_step_max: TimeDelta = TimeDelta::from_millis(30);
     /// `TOP_DECAY`: share of the longest delay of late that is left after another report.
     top_decay: f64 = 0.995;
-    /// `RECOVERED`: share of the level before a drain up to which the level recovers fast. By as much
-    /// as that is below 1, the level may exceed the largest target.
+    /// `RECOVERED`: share of the level before a drain up to which the level recovers fast. By as
+    /// much as that is below 1, the level may exceed the largest target.
     recovered: f64 = 0.9;
     /// `RTT_COMPETE_MIN`: shortest round-trip time by which competition grows.
     rtt_compete_min: TimeDelta = TimeDelta::from_millis(20);
