@@ -28,7 +28,7 @@ fn nada_uses_links_of_any_rate_with_any_clock_and_feedback() {
 fn both_screams_send_on_links_of_any_rate_with_any_clock_and_feedback() {
     is_used(Algorithm::ScreamV2, 0.6);
     // It grows by a part of a packet a report: 0.03 of 26 Mbit/s with reports 1.8 s apart.
-    is_used(Algorithm::Scream, 0.05);
+    is_used(Algorithm::Scream, 0.03);
 }
 
 // libwebrtc's constants do not fit the ends of the ranges.
