@@ -1,6 +1,8 @@
 //! Congestion controllers of Weir and of quinn over the same networks, in virtual time. Prints a
 //! Markdown table.
 
+#[path = "../../noq/tests/it/compare.rs"]
+mod compare;
 #[path = "../../noq/tests/it/pair.rs"]
 mod pair;
 #[path = "../tests/it/shim.rs"]
@@ -9,39 +11,12 @@ mod shim;
 
 use std::sync::Arc;
 
-use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
-use weir::{Algorithm, Bitrate, RateLimits, TimeDelta};
-use weir_quic::testing::run;
-
-use shim::RealTime;
-
-#[path = "../../noq/tests/it/cases.rs"]
-mod cases;
-
-type Factory = Arc<dyn ControllerFactory + Send + Sync>;
-
-fn factories() -> Vec<(&'static str, Factory)> {
-    let kbps = Bitrate::from_kbps;
-    let limits = RateLimits::new(kbps(100), kbps(500), kbps(20_000)).expect("in order");
-    vec![
-        ("sluice", Arc::new(RealTime::new(Algorithm::Sluice, limits))),
-        ("scream-v2", Arc::new(RealTime::new(Algorithm::ScreamV2, limits))),
-        ("quinn's CUBIC", Arc::new(CubicConfig::default())),
-        ("quinn's NewReno", Arc::new(NewRenoConfig::default())),
-        ("quinn's BBR", Arc::new(BbrConfig::default())),
-    ]
-}
+use quinn_proto::congestion::{BbrConfig, CubicConfig, NewRenoConfig};
 
 fn main() {
-    println!("{}", cases::HEAD);
-    for case in cases::cases() {
-        for (name, factory) in factories() {
-            let mut transport = shim::transport();
-            transport.congestion_controller_factory(factory);
-            let mut host = pair::Pair::new(transport, 7);
-            let (length, from) = (TimeDelta::from_secs(40), TimeDelta::from_secs(10));
-            let outcome = run(&mut host, case.network.clone(), case.source, length, from);
-            println!("| {} | {name} | {outcome} |", case.name);
-        }
-    }
+    compare::compare([
+        ("quinn's CUBIC", Arc::new(CubicConfig::default()) as compare::Factory),
+        ("quinn's NewReno", Arc::new(NewRenoConfig::default())),
+        ("quinn's BBR", Arc::new(BbrConfig::default())),
+    ]);
 }
