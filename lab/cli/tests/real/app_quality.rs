@@ -14,6 +14,9 @@ use serde_json::Value;
 const WEIR: &str = env!("CARGO_BIN_EXE_weir");
 /// One way, without any queue.
 const DELAY_MS: f64 = 20.0;
+/// A delay that a Firefox takes part in may be measured so much too short: its clock has steps of a
+/// millisecond, and `docs/reference/quality.md` says what that comes to.
+const FIREFOX_OFF_MS: f64 = 4.0;
 const SCENARIO: &str = r#"
 title = "An application that is watched"
 source = "a test"
@@ -102,7 +105,7 @@ fn a_page_under_a_strict_policy_is_seen_in_chromium_and_in_firefox() {
         let (read, all) = (number(screen, "read"), number(screen, "seen"));
         assert!(all > 20.0 && read >= 0.98 * all, "{one}");
         assert!(number(screen, "matched") >= 0.9 * read, "{one}");
-        assert!(number(&one["shown_delay_ms"], "min") >= DELAY_MS, "{one}");
+        assert!(number(&one["shown_delay_ms"], "min") >= DELAY_MS - FIREFOX_OFF_MS, "{one}");
         let picture = &one["picture"];
         assert!(number(picture, "pictures") >= 3.0, "{one}");
         // The wrong frame of the film would have some 15 dB.
