@@ -186,6 +186,7 @@ rest() {
     real
     catalogue
     step 'examples in the documentation' cargo test --quiet --workspace --doc
+    fixed_memory
     own 'Go module' scripts/test/test-go.sh
     # Sweeps need Dask, which takes long to install.
     [ "$tier" = ci ] || export WEIR_SWEEPS=1
@@ -198,7 +199,7 @@ rarely() {
     if [ "$tier" = ci ]; then
         step 'the library without std, and with its oldest compiler' scripts/test/builds.sh --library
         left_out+=('other features, compilers and systems' 'ARM' 'bare metal' 'WebAssembly and the playground' 'fuzz' 'Miri'
-            'VMAF' 'dashboards' 'fixed memory' 'ns-3' 'the size of the rules in WebAssembly' 'LiveKit')
+            'VMAF' 'dashboards' 'ns-3' 'the size of the rules in WebAssembly' 'LiveKit')
         return
     fi
     step 'other features, compilers and systems' scripts/test/builds.sh
@@ -209,7 +210,6 @@ rarely() {
     fuzz
     miri
     vmaf
-    fixed_memory
     own 'dashboards' scripts/test/check-dashboards.sh
     step 'Wi-Fi against ns-3' "$target/debug/weir" research validate wifi
     step 'cellular against ns-3' "$target/debug/weir" research validate cellular

@@ -58,8 +58,7 @@ use weir::controller::Controller;
 pub const fn bytes_for(algorithm: Algorithm) -> usize {
     match algorithm {
         Algorithm::Gcc => 80 * 1024,
-        Algorithm::Nada | Algorithm::Scream => 16 * 1024,
-        Algorithm::ScreamV2 => 8 * 1024,
+        Algorithm::Nada | Algorithm::Scream | Algorithm::ScreamV2 => 16 * 1024,
         // All that it remembers is in its state.
         Algorithm::Sluice => 256,
         _ => panic!("no size is known for this algorithm"),
