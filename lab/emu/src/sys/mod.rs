@@ -64,7 +64,13 @@ pub(crate) fn unshare_network() -> io::Result<()> {
 pub(crate) fn unshare_mounts_and_processes() -> io::Result<()> {
     unshare(UnshareFlags::NEWNS | UnshareFlags::NEWPID)?;
     let flags = MountPropagationFlags::REC | MountPropagationFlags::PRIVATE;
-    Ok(rustix::mount::mount_change(c"/", flags)?)
+    match rustix::mount::mount_change(c"/", flags) {
+        Err(Errno::INVAL) => Err(io::Error::other(
+            "the root folder is no mount point, as in a chroot: before chroot, bind it to itself \
+            (mount --bind ROOT ROOT)",
+        )),
+        result => Ok(result?),
+    }
 }
 
 /// Moves the calling thread into a network namespace.
