@@ -1,5 +1,7 @@
 //! Every door through which packets come: links, tunnels, files, streams of TCP.
 
+use weir_analyze::answer;
+
 use crate::made::*;
 
 /// Whether an IP packet is one of the near end.
@@ -354,6 +356,17 @@ fn recordings_of_servers_are_read() {
         assert_eq!(counts(&dump), [(RECEIVED, 546, 54, 0)]);
         assert!(details(&dump).contains("a recording of what a server received"));
     }
+    // Of one sound, nothing says what went the other way.
+    let mut sound = b"#!rtpplay1.0 192.0.2.7/50000\n".to_vec();
+    sound.extend([0; 16]);
+    for (time_ms, packet) in voice(FAR, NEAR, 7, 20) {
+        let rtp = &packet[28..];
+        sound.extend([rtp.len() as u16 + 8, rtp.len() as u16].map(u16::to_be_bytes).concat());
+        sound.extend((time_ms as u32).to_be_bytes());
+        sound.extend(rtp);
+    }
+    let verdict = answer(&analyzed(sound, None).unwrap()).verdict;
+    assert!(verdict.starts_with("Nothing limited"), "{verdict}");
 }
 
 #[test]

@@ -75,6 +75,25 @@ fn the_first_report_of_the_far_end_counts_since_the_stream_began() {
 }
 
 #[test]
+fn a_video_that_is_switched_off_is_no_encoder_s_fault() {
+    let off = |second: u64, now: &mut Second| {
+        if second >= 30 {
+            let sent = &mut now.sent_video;
+            (sent.packets, sent.bytes, sent.fps, sent.target_kbps) = (0, 0, 0, 0.0);
+        }
+    };
+    let mut lines = String::new();
+    for (second, mut report) in reports(&call(60, off)).into_iter().enumerate() {
+        report["out-video"]["active"] = (second < 30).into();
+        lines += &format!("{}\n", Value::from(report));
+    }
+    let answer = answer_of(lines.into_bytes());
+    let words = "The application deactivated the video that it sends from 29 to 59 s.";
+    assert!(answer.verdict.starts_with(words), "{}", answer.verdict);
+    assert!(!answer.ticket.contains("too busy"), "{}", answer.ticket);
+}
+
+#[test]
 fn counters_that_begin_anew_are_no_silence() {
     let mut lines = String::new();
     for (begin, count) in [(0, 30), (31, 30)] {
