@@ -19,7 +19,7 @@ const CLOSURES: [(&str, usize, usize); 31] = [
     ("library/wire", 3, 45),
     ("lab/analyze", 34, 1179),
     ("lab/call", 8, 553),
-    ("lab/capture", 7, 62),
+    ("lab/capture", 7, 61),
     ("lab/cli", 5, 680),
     ("lab/controllers", 2, 47),
     ("lab/emu", 10, 176),

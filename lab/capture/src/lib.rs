@@ -9,5 +9,5 @@ pub mod stream;
 pub mod stun;
 mod tunnel;
 
-pub use link::{Inner, NoIp, inner};
+pub use link::{ETHERNET, Inner, NoIp, inner, subframes};
 pub use packet::{Content, LONGEST_HEADERS, Packet, Rtp, rtp_of};

@@ -9,12 +9,14 @@ use crate::tunnel::{self, Next, word};
 
 // Link types, as the registry of pcap numbers them.
 const NULL: u32 = 0;
-const ETHERNET: u32 = 1;
+/// Ethernet.
+pub const ETHERNET: u32 = 1;
 const PPP: u32 = 9;
 const PPP_HDLC: u32 = 50;
 const PPP_ETHER: u32 = 51;
 const C_HDLC: u32 = 104;
 const IEEE802_11: u32 = 105;
+const FRAME_RELAY: u32 = 107;
 const LOOP: u32 = 108;
 const ENC: u32 = 109;
 const LINUX_SLL: u32 = 113;
@@ -123,11 +125,22 @@ fn walk(
     outer: &mut Option<Inner>,
 ) -> Result<Inner, NoIp> {
     let mut inner = Inner { at, is_sent, hardware: None };
+    // Where the packet around ends, and whether something may follow what it carries.
+    let (mut end, mut may_be_padded) = (None, false);
     for _ in 0..DEEPEST {
         match next {
             Next::Ip => {
                 inner.at = at;
-                let found = behind_ip(&data[at..])?;
+                let header = Header::parse(&data[at..]).ok_or(NoIp::Damaged)?;
+                let own_end = if header.length > 0 { Some(at + header.length) } else { None };
+                // Media on the port of a tunnel looks like one, of a packet with another length.
+                if let (Some(end), Some(own_end)) = (end, own_end)
+                    && (own_end > end || own_end < end && !may_be_padded)
+                {
+                    return Err(NoIp::Damaged);
+                }
+                (end, may_be_padded) = (if header.has_more { None } else { own_end }, false);
+                let found = behind_ip(&header, &data[at..])?;
                 *outer = Some(inner);
                 match found {
                     Some((length, behind)) => (at, next) = (at + length, behind),
@@ -142,6 +155,7 @@ fn walk(
                     address
                 });
                 inner.hardware = Some((from, to));
+                may_be_padded = true;
                 (at, next) = (at + 14, Next::Ether(word(data, at + 12).ok_or(NoIp::Damaged)?));
             }
             Next::Ether(kind) => (at, next) = behind_ether(data, at, kind)?,
@@ -199,11 +213,11 @@ fn behind_link(link: u32, data: &[u8]) -> Result<(usize, Next), NoIp> {
         PPP_WITH_DIRECTION => Some((1, Next::Ppp)),
         PPP_ETHER => Some((6, Next::Ppp)),
         C_HDLC => word(data, 2).map(|kind| (4, Next::Ether(kind))),
+        FRAME_RELAY => return frame_relay(data),
         NFLOG => nflog(data, NFLOG_PAYLOAD).map(|at| (at, Next::Ip)),
-        IEEE802_11 => return wireless(data, 0),
-        RADIOTAP => return wireless(data, usize::from(little(data, 2).ok_or(NoIp::Damaged)?)),
-        PRISM => return wireless(data, 144),
-        AVS => return wireless(data, usize::from(word(data, 6).ok_or(NoIp::Damaged)?)),
+        IEEE802_11 | RADIOTAP | PRISM | AVS => {
+            return wireless(data, wireless_at(link, data).ok_or(NoIp::Damaged)?);
+        }
         _ => return Err(NoIp::Link(link)),
     };
     found.filter(|(at, _)| *at <= data.len()).ok_or(NoIp::Damaged)
@@ -258,22 +272,12 @@ fn nflog(data: &[u8], wanted: u16) -> Option<usize> {
 
 /// Behind the header of a data frame of IEEE 802.11, and behind LLC and SNAP.
 fn wireless(data: &[u8], at: usize) -> Result<(usize, Next), NoIp> {
-    const DATA: u8 = 2;
     const SNAP: [u8; 3] = [0xAA, 0xAA, 3];
     let frame = data.get(at..).ok_or(NoIp::Damaged)?;
-    let &[kind, flags, ..] = frame else { return Err(NoIp::Damaged) };
-    let has_qos = kind & 0x80 != 0;
-    // Data of the kinds without a body say nothing of IP, and nor do control and management.
-    if kind >> 2 & 3 != DATA || kind & 0x40 != 0 {
-        return Err(NoIp::Ether(0));
+    let Wireless { length, has_several } = Wireless::parse(frame)?;
+    if has_several {
+        return Ok((at + length, Next::Ethernet));
     }
-    if flags & 0x40 != 0 {
-        return Err(NoIp::Encrypted("Wi-Fi frames that are encrypted"));
-    }
-    let mut length = 24_usize;
-    length += if flags & 3 == 3 { 6 } else { 0 };
-    length += if has_qos { 2 } else { 0 };
-    length += if has_qos && flags & 0x80 != 0 { 4 } else { 0 };
     // Some drivers pad the header to four bytes.
     for start in [length, length.next_multiple_of(4)] {
         if frame.get(start..).is_some_and(|rest| rest.starts_with(&SNAP)) {
@@ -282,6 +286,67 @@ fn wireless(data: &[u8], at: usize) -> Result<(usize, Next), NoIp> {
         }
     }
     Err(NoIp::Damaged)
+}
+
+/// The header of a data frame of IEEE 802.11.
+struct Wireless {
+    length: usize,
+    /// Whether it has frames of Ethernet in it (A-MSDU).
+    has_several: bool,
+}
+
+impl Wireless {
+    fn parse(frame: &[u8]) -> Result<Self, NoIp> {
+        const DATA: u8 = 2;
+        let &[kind, flags, ..] = frame else { return Err(NoIp::Damaged) };
+        let has_qos = kind & 0x80 != 0;
+        // Data of the kinds without a body say nothing of IP, and nor do control and management.
+        if kind >> 2 & 3 != DATA || kind & 0x40 != 0 {
+            return Err(NoIp::Ether(0));
+        }
+        if flags & 0x40 != 0 {
+            return Err(NoIp::Encrypted("Wi-Fi frames that are encrypted"));
+        }
+        let mut length = 24_usize;
+        length += if flags & 3 == 3 { 6 } else { 0 };
+        let has_several = has_qos && frame.get(length).copied().unwrap_or_default() & 0x80 != 0;
+        length += if has_qos { 2 } else { 0 };
+        length += if has_qos && flags & 0x80 != 0 { 4 } else { 0 };
+        Ok(Self { length, has_several })
+    }
+}
+
+/// The frames of Ethernet in a frame of Wi-Fi that has several, with LLC and SNAP. None of any
+/// other.
+pub fn subframes(link: u32, data: &[u8]) -> Vec<&[u8]> {
+    const HEADER: usize = 14;
+    let mut found = Vec::new();
+    let Some(at) = wireless_at(link, data) else { return found };
+    let frame = data.get(at..).unwrap_or_default();
+    let Ok(Wireless { length, has_several: true }) = Wireless::parse(frame) else { return found };
+    let mut rest = frame.get(length..).unwrap_or_default();
+    while let Some(size) = word(rest, HEADER - 2) {
+        let end = HEADER + usize::from(size);
+        // What follows the last one is a check sum.
+        if size == 0 || end > rest.len() && !found.is_empty() {
+            break;
+        }
+        found.push(&rest[..end.min(rest.len())]);
+        // All but the last one are padded.
+        rest = rest.get(end.next_multiple_of(4)..).unwrap_or_default();
+    }
+    found
+}
+
+/// Where the frame of IEEE 802.11 begins behind what a driver says of it; `None` of other links.
+fn wireless_at(link: u32, data: &[u8]) -> Option<usize> {
+    match link {
+        IEEE802_11 => Some(0),
+        RADIOTAP => little(data, 2).map(usize::from),
+        PRISM => Some(144),
+        AVS => word(data, 6).map(usize::from),
+        _ => None,
+    }
 }
 
 /// Behind what an EtherType names. `at` is what follows the EtherType.
@@ -354,6 +419,15 @@ fn behind_macsec(data: &[u8], at: usize) -> Result<(usize, Next), NoIp> {
     Ok((at + 2, Next::Ether(word(data, at).ok_or(NoIp::Damaged)?)))
 }
 
+/// Behind the two bytes of an address and what says the protocol [RFC2427 §3, §4].
+fn frame_relay(data: &[u8]) -> Result<(usize, Next), NoIp> {
+    match data.get(2..).ok_or(NoIp::Damaged)? {
+        [3, 0xCC | 0x8E, ..] => Ok((4, Next::Ip)),
+        [3, 0, 0x80, _, _, _, a, b, ..] => Ok((10, Next::Ether(u16::from_be_bytes([*a, *b])))),
+        _ => Err(NoIp::Ether(0)),
+    }
+}
+
 /// Behind the protocol of PPP, which may be compressed to one byte [RFC1661 §2, §6.5].
 fn behind_ppp(data: &[u8], mut at: usize) -> Result<(usize, Next), NoIp> {
     if data.get(at..).is_some_and(|rest| rest.starts_with(&[0xFF, 3])) {
@@ -372,8 +446,7 @@ fn behind_ppp(data: &[u8], mut at: usize) -> Result<(usize, Next), NoIp> {
 }
 
 /// What a tunnel carries in this IP packet, and where; `None` if it is no tunnel.
-fn behind_ip(packet: &[u8]) -> Result<Option<(usize, Next)>, NoIp> {
-    let header = Header::parse(packet).ok_or(NoIp::Damaged)?;
+fn behind_ip(header: &Header, packet: &[u8]) -> Result<Option<(usize, Next)>, NoIp> {
     if header.protocol == MORE_THAN_IP.ipsec {
         return Err(NoIp::Encrypted("packets in IPsec, which are encrypted"));
     }

@@ -2,12 +2,14 @@
 //!
 //! Three frames are told by their first bytes: that of [RFC4571 §2], which ICE uses over TCP
 //! [RFC6544 §3]; STUN and channel data of a relay [RFC8656 §12.5]; and RTSP's [RFC7826 §14]. TLS is
-//! told, too, and nothing in it can be read.
+//! told, too, and nothing in it can be read. SIP has no media, but the descriptions of it
+//! [RFC3261 §18.3].
 //!
 //! [RFC4571 §2]: https://www.rfc-editor.org/rfc/rfc4571#section-2
 //! [RFC6544 §3]: https://www.rfc-editor.org/rfc/rfc6544#section-3
 //! [RFC8656 §12.5]: https://www.rfc-editor.org/rfc/rfc8656#section-12.5
 //! [RFC7826 §14]: https://www.rfc-editor.org/rfc/rfc7826#section-14
+//! [RFC3261 §18.3]: https://www.rfc-editor.org/rfc/rfc3261#section-18.3
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -63,6 +65,8 @@ pub enum Framing {
     Relay,
     /// RTSP with packets in between.
     Rtsp,
+    /// Messages of SIP.
+    Sip,
     /// TLS, in which nothing can be read.
     Tls,
 }
@@ -195,6 +199,9 @@ fn told_by(data: &[u8]) -> Option<Framing> {
     if is_rtsp(data) || first == b'$' && data.get(4).is_some_and(|it| is_media(*it)) {
         return Some(Framing::Rtsp);
     }
+    if is_sip(data) {
+        return Some(Framing::Sip);
+    }
     if is_stun(data) || CHANNELS.contains(&first) && data.get(4).is_some_and(|it| is_peer(*it)) {
         return Some(Framing::Relay);
     }
@@ -221,9 +228,19 @@ fn is_stun(data: &[u8]) -> bool {
 
 /// A request or an answer of RTSP.
 fn is_rtsp(data: &[u8]) -> bool {
-    let line = data.split(|byte| *byte == b'\r').next().unwrap_or_default();
-    let line = &line[..line.len().min(512)];
+    let line = first_line(data);
     line.starts_with(b"RTSP/") || line.windows(6).any(|it| it == b" RTSP/")
+}
+
+/// A request or an answer of SIP.
+fn is_sip(data: &[u8]) -> bool {
+    let line = first_line(data);
+    line.starts_with(b"SIP/2.0 ") || line.ends_with(b" SIP/2.0")
+}
+
+fn first_line(data: &[u8]) -> &[u8] {
+    let line = data.split(|byte| *byte == b'\r').next().unwrap_or_default();
+    &line[..line.len().min(512)]
 }
 
 impl Framing {
@@ -232,6 +249,7 @@ impl Framing {
             Self::Length => length(data),
             Self::Relay => relayed(data),
             Self::Rtsp => rtsp(data),
+            Self::Sip => sip(data),
             Self::Tls => Some(Part::Other { end: data.len() }),
         };
         match found {
@@ -274,11 +292,34 @@ fn rtsp(data: &[u8]) -> Option<Part> {
     if !data[0].is_ascii_alphabetic() {
         return Some(Part::Broken);
     }
+    Some(Part::Other { end: text_end(data)? })
+}
+
+/// A message, or the empty lines that keep the connection open.
+fn sip(data: &[u8]) -> Option<Part> {
+    match *data.first()? {
+        b'\r' | b'\n' => Some(Part::Other { end: 1 }),
+        first if first.is_ascii_alphabetic() => {
+            let end = text_end(data)?;
+            Some(Part::Message { from: 0, to: end, end })
+        }
+        _ => Some(Part::Broken),
+    }
+}
+
+/// Where a message of lines ends, with the body whose length its heading says.
+fn text_end(data: &[u8]) -> Option<usize> {
+    // SIP may shorten the name [RFC3261 §20.14].
+    const LENGTHS: [&str; 2] = ["content-length", "l"];
     let end = data.windows(4).position(|it| it == b"\r\n\r\n")? + 4;
     let text = String::from_utf8_lossy(&data[..end]).to_ascii_lowercase();
-    let body = text.lines().find_map(|line| line.strip_prefix("content-length:"));
-    let body: usize = body.and_then(|value| value.trim().parse().ok()).unwrap_or(0);
-    Some(Part::Other { end: end.checked_add(body)? })
+    let mut body = 0;
+    for (name, value) in text.lines().filter_map(|line| line.split_once(':')) {
+        if LENGTHS.contains(&name.trim()) {
+            body = value.trim().parse().unwrap_or(0);
+        }
+    }
+    end.checked_add(body)
 }
 
 #[cfg(test)]
@@ -362,6 +403,19 @@ mod tests {
         let text = b"RTSP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nv=0\r\n".to_vec();
         let stream = [&text[..], &in_rtsp(&rtp(1, 40)), &text, &in_rtsp(&rtp(2, 40))].concat();
         assert_eq!(messages(&[(1, stream)]).0, [rtp(1, 40), rtp(2, 40)]);
+    }
+
+    // [RFC3261 §18.3]
+    #[test]
+    fn messages_of_sip_are_whole_with_their_bodies() {
+        let message = |length: &str| format!("SIP/2.0 200 OK\r\n{length}: 5\r\n\r\nv=0\r\n");
+        let (long, short) = (message("Content-Length").into_bytes(), message("l").into_bytes());
+        let stream = [&long[..], b"\r\n\r\n", &short].concat();
+        let mut segments = Vec::new();
+        for (index, part) in stream.chunks(30).enumerate() {
+            segments.push((index as u32 * 30, part.to_vec()));
+        }
+        assert_eq!(messages(&segments).0, [long, short]);
     }
 
     #[test]

@@ -90,6 +90,8 @@ fn over_udp(port: u16, body: &[u8]) -> Option<(usize, Next)> {
         (VXLAN | VXLAN_LINUX, [flags, _, 0, 0]) if flags & 8 != 0 && flags >> 6 == 0 => {
             Some((VXLAN_HEADER, Next::Ethernet))
         }
+        // The same with a group of a policy, as data centres have it.
+        (VXLAN | VXLAN_LINUX, [0x88, ..]) => Some((VXLAN_HEADER, Next::Ethernet)),
         (VXLAN_GPE, [flags, _, _, next]) if flags & 4 != 0 && flags >> 6 == 0 => match next {
             1 | 2 => Some((VXLAN_HEADER, Next::Ip)),
             3 => Some((VXLAN_HEADER, Next::Ethernet)),

@@ -257,5 +257,6 @@ fn loses_as(stream: &SampledStream, part: Range<usize>, whole: RangeInclusive<us
 /// A layer that sends nothing says nothing about the path or its estimate.
 fn is_silent(stream: &SampledStream, rule: &Rule, sample: &Sample) -> bool {
     let is_path = matches!(rule.part(), Part::Network | Part::Controller);
-    is_path && stream.direction == StreamDirection::Sent && sample.rate_bps < SILENT_BPS
+    let sends_nothing = sample.rate_bps < SILENT_BPS && !sample.lacks_sent();
+    is_path && stream.direction == StreamDirection::Sent && sends_nothing
 }

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::found::{Evidence, Found, Meaning, RuleName, Subject};
+use crate::found::{Evidence, Found, Meaning, RuleName, Source, Subject};
 use crate::judge::call::Call;
 use crate::judge::rules::LOSS;
 use crate::measure::good_time::GoodTime;
@@ -116,6 +116,10 @@ pub(crate) fn settle(found: &mut [Found], streams: &[&SampledStream]) {
 /// lacks.
 fn is_made_up_for(found: &Found, streams: &[&SampledStream]) -> bool {
     let has: fn(&Sample) -> bool = match found.rule() {
+        // Of the layers of simulcast, some are left out.
+        RuleName::Source if matches!(found.evidence, Evidence::Source(Source::Deactivated)) => {
+            has_packets
+        }
         RuleName::NotSent | RuleName::NothingReceived => has_packets,
         RuleName::SilentSource | RuleName::SilentSound => has_sound,
         RuleName::NotEncoded | RuleName::NotDecoded => has_frames,

@@ -48,7 +48,8 @@ pub(crate) fn findings(streams: &[SampledStream]) -> Vec<Found> {
             let all_silent = others.iter().all(|it| is_silent(it, from_s, to_s));
             // The first of several streams speaks for all.
             let is_told = found.iter().any(|it: &Found| it.from_s < to_s && from_s < it.to_s);
-            let is_pause = !came_late && is_answered(&stream.samples, silence);
+            let is_pause = !came_late
+                && (is_answered(&stream.samples, silence) || sends_nothing(streams, from_s, to_s));
             if is_told || is_pause || !all_silent || !came_late && others.is_empty() {
                 continue;
             }
@@ -93,6 +94,21 @@ fn is_answered(samples: &[Sample], silence: Silence) -> bool {
     let within = &samples[silence.first + 1..silence.after.max(silence.first + 1)];
     let answered = within.iter().filter(|it| it.is_rtt_new).map(|it| it.end_s - it.start_s);
     to_s - from_s >= ANSWERED_S && answered.sum::<f64>() >= ANSWERED * (to_s - from_s)
+}
+
+/// Whether this end, which sent before and after, sent nothing meanwhile either: no path keeps it
+/// from that, and a hold does.
+fn sends_nothing(streams: &[SampledStream], from_s: f64, to_s: f64) -> bool {
+    let mut has_sent = false;
+    for stream in streams {
+        if stream.direction == StreamDirection::Sent && is_active(stream, from_s, to_s) {
+            has_sent = true;
+            if !is_silent(stream, from_s, to_s) {
+                return false;
+            }
+        }
+    }
+    has_sent
 }
 
 /// Whether the packets of the silence came when it ended.

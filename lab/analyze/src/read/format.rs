@@ -66,10 +66,29 @@ pub(crate) fn told_by(first: &[u8]) -> Option<Format> {
         return Some(Format::Rtcstats);
     }
     match first.first() {
-        Some(b'{' | b'[') if is_get_stats(first) => Some(Format::GetStats),
+        Some(b'{' | b'[' | b'"') if is_get_stats(first) => Some(Format::GetStats),
         Some(b'{') => Some(Format::Internals),
-        _ => None,
+        _ => match json_in(first) {
+            Some(at) if is_get_stats(&first[at..]) => Some(Format::GetStats),
+            _ => None,
+        },
     }
+}
+
+/// Where JSON with objects begins in a line of a log, behind its time and other words.
+pub(crate) fn json_in(line: &[u8]) -> Option<usize> {
+    const BEGINS: [&[u8]; 4] = [b"{\"", b"[{\"", b"[[\"", b"[[{"];
+    for (at, byte) in line.iter().enumerate() {
+        if *byte == b'\n' {
+            return None;
+        }
+        for begin in BEGINS {
+            if line[at..].starts_with(begin) {
+                return Some(at);
+            }
+        }
+    }
+    None
 }
 
 /// Types of objects in reports [WEBRTC-STATS §6], and those of older drafts that have streams.
@@ -105,7 +124,14 @@ fn is_get_stats(first: &[u8]) -> bool {
     {
         return false;
     }
-    TYPES.iter().any(|name| text.contains(&format!("\"{name}\"")))
+    for name in TYPES {
+        // Within a text, quotes are escaped. Names of one word are in other texts, too.
+        let is_quoted = name.contains('-') && text.contains(&format!("\\\"{name}\\\""));
+        if is_quoted || text.contains(&format!("\"{name}\"")) {
+            return true;
+        }
+    }
+    false
 }
 
 /// What people attach that is no dump, and what to do about it.

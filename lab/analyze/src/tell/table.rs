@@ -49,7 +49,9 @@ pub struct StreamRow {
     pub size: Option<(u32, u32)>,
     /// Median frames a second.
     pub frames_per_second: Option<f64>,
-    /// Packets that the receiver should have got.
+    /// Packets that the receiver should have got. Of what a browser sent: those between its first
+    /// and its last report, without retransmissions. With SSRCs of their own, these are in the
+    /// sender's count and not in the receiver's.
     pub expected: u64,
     /// Of these, packets that never came.
     pub lost: Option<u64>,

@@ -49,3 +49,14 @@ fn a_fall_of_the_way_to_nine_received_videos_is_told_once() {
         assert!(!answer.verdict.contains(other), "{}", answer.verdict);
     }
 }
+
+#[test]
+fn what_was_sent_again_is_not_among_what_the_far_end_expects() {
+    // Between the first and the last report: packetsSent without retransmittedPacketsSent, and
+    // packetsLost.
+    for (name, expected, lost) in [("drop", 2_080, 215), ("hard", 3_457, 2_869)] {
+        let rows = answer(&dump(&format!("{name}.rtcstats.gz"))).streams;
+        let row = rows.iter().find(|it| it.direction == StreamDirection::Sent).unwrap();
+        assert_eq!((row.expected, row.lost), (expected, Some(lost)), "{name}");
+    }
+}

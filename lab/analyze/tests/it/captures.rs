@@ -247,6 +247,14 @@ fn reports_each_5_s_fill_the_time_between_them() {
 }
 
 #[test]
+fn reports_tell_of_all_numbers_until_the_last_one() {
+    // The last one comes at the end, and knows of all packets but one.
+    let rows = answer(&analyzed(pcap(101, &reported_voice(false)), None).unwrap()).streams;
+    let row = rows.iter().find(|it| it.direction == SENT).unwrap();
+    assert_eq!((row.expected, row.lost), (1_499, Some(300)));
+}
+
+#[test]
 fn the_share_that_is_reported_is_of_all_numbers_and_not_of_what_was_captured() {
     let mut frames = reported_voice(false);
     // Every tenth packet was lost before the place of the capture.

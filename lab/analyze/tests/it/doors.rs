@@ -1,5 +1,7 @@
 //! Every door through which packets come: links, tunnels, files, streams of TCP.
 
+use weir_analyze::answer;
+
 use crate::made::*;
 
 /// Whether an IP packet is one of the near end.
@@ -26,7 +28,7 @@ fn a_call_is_read_behind_every_link_and_tunnel() {
         let to = format!("203.0.113.2:{port}");
         ethernet(0x0800, &udp("203.0.113.1:4999", &to, 0, rest))
     };
-    let doors: [(&str, u32, Wrap); 36] = [
+    let doors: [(&str, u32, Wrap); 38] = [
         ("raw", 101, Box::new(|it| it.to_vec())),
         ("Ethernet", 1, Box::new(|it| ethernet(0x0800, it))),
         ("VLAN", 1, Box::new(move |it| vlan(0x8100, 0x0800, it))),
@@ -183,6 +185,15 @@ fn a_call_is_read_behind_every_link_and_tunnel() {
                 [&heading[..], it].concat()
             }),
         ),
+        ("frame relay", 107, Box::new(|it| [&[0x18, 0x41, 3, 0xCC][..], it].concat())),
+        (
+            "VXLAN with a group",
+            1,
+            Box::new(move |it| {
+                let heading = [0x88, 0, 0, 5, 0, 0, 9, 0];
+                over_udp(4_789, &[&heading[..], &ethernet(0x0800, it)].concat())
+            }),
+        ),
         ("log of pf", 117, Box::new(|it| [&[61, 2, 0, 0][..], &[0; 60], it].concat())),
         (
             "frames in frames",
@@ -229,6 +240,34 @@ fn a_call_is_read_behind_every_link_and_tunnel() {
         for end in 0..frame.len().min(200) {
             let _ = weir_capture::inner(link, &frame[..end]);
         }
+    }
+}
+
+#[test]
+fn frames_of_wifi_that_have_several_are_taken_apart() {
+    const SNAP: [u8; 8] = [0xAA, 0xAA, 3, 0, 0, 0, 8, 0];
+    let call = call();
+    let mut frames = Vec::new();
+    // Two packets of any direction at a time, and one at the end.
+    for several in call.chunks(2) {
+        let mut frame = vec![0, 0, 8, 0, 0, 0, 0, 0, 0x88, 1, 0, 0];
+        frame.extend([2; 18]);
+        frame.extend([0, 0, 0x80, 0]);
+        for (_, packet) in several {
+            frame.resize((frame.len() - 34).next_multiple_of(4) + 34, 0);
+            frame.extend([2; 12]);
+            frame.extend((SNAP.len() as u16 + packet.len() as u16).to_be_bytes());
+            frame.extend(SNAP);
+            frame.extend(packet);
+        }
+        // The check sum of the frame.
+        frame.extend([9; 4]);
+        frames.push((several[0].0, frame));
+    }
+    assert_eq!(counts(&analyzed(pcap(127, &frames), None).unwrap()), CALL);
+    let frame = &frames[0].1;
+    for end in 0..frame.len() {
+        let _ = weir_capture::subframes(127, &frame[..end]);
     }
 }
 
@@ -317,6 +356,17 @@ fn recordings_of_servers_are_read() {
         assert_eq!(counts(&dump), [(RECEIVED, 546, 54, 0)]);
         assert!(details(&dump).contains("a recording of what a server received"));
     }
+    // Of one sound, nothing says what went the other way.
+    let mut sound = b"#!rtpplay1.0 192.0.2.7/50000\n".to_vec();
+    sound.extend([0; 16]);
+    for (time_ms, packet) in voice(FAR, NEAR, 7, 20) {
+        let rtp = &packet[28..];
+        sound.extend([rtp.len() as u16 + 8, rtp.len() as u16].map(u16::to_be_bytes).concat());
+        sound.extend((time_ms as u32).to_be_bytes());
+        sound.extend(rtp);
+    }
+    let verdict = answer(&analyzed(sound, None).unwrap()).verdict;
+    assert!(verdict.starts_with("Nothing limited"), "{verdict}");
 }
 
 #[test]

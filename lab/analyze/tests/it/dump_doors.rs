@@ -1,7 +1,7 @@
 //! What people attach: text as editors save it, getStats in any wrapper, and what is no dump.
 
 use serde_json::{Value, json};
-use weir_analyze::{Format, answer, read_bytes};
+use weir_analyze::{Format, StreamDirection, answer, read_bytes};
 
 use super::made_calls::{Second, call, established, internals, reports, rtcstats};
 
@@ -58,12 +58,18 @@ fn forms(report: &serde_json::Map<String, Value>) -> [Value; 3] {
     [report.clone().into(), list.into(), pairs.into()]
 }
 
+/// A line of a log, and one of other words.
+fn logged(json: &str) -> String {
+    format!("[10:32:01.123] INFO (stats) {json}\n[10:32:01.124] [ice] connected: {{ok}}\n")
+}
+
 #[test]
 fn what_get_stats_returned_is_read_in_any_wrapper() {
     for form in 0..3 {
         let all: Vec<Value> = reports(&lossy()).iter().map(|it| forms(it)[form].clone()).collect();
         let lines = |all: &[Value]| -> String { all.iter().map(|it| format!("{it}\n")).collect() };
         let timed: Vec<Value> = all.iter().map(|it| json!({ "time": 1, "stats": it })).collect();
+        let texts: Vec<Value> = all.iter().map(|it| it.to_string().into()).collect();
         let wrapped = [
             lines(&all),
             Value::from(all.clone()).to_string(),
@@ -71,6 +77,11 @@ fn what_get_stats_returned_is_read_in_any_wrapper() {
             json!({ "pc-1": { "reports": all }, "user": { "name": "Anna" } }).to_string(),
             lines(&timed),
             serde_json::to_string_pretty(&json!({ "log": all })).unwrap(),
+            // As programs append to a log, and as a log keeps a text.
+            lines(&all).replace("}\n", "},\n").replace("]\n", "],\n"),
+            lines(&texts),
+            lines(&all).lines().map(logged).collect(),
+            lines(&texts.iter().map(|it| json!({ "at": 1, "msg": it })).collect::<Vec<Value>>()),
         ];
         for (number, text) in wrapped.into_iter().enumerate() {
             let dump = read_bytes("attached".as_ref(), text.into_bytes()).unwrap();
@@ -79,6 +90,49 @@ fn what_get_stats_returned_is_read_in_any_wrapper() {
             assert!(verdict.starts_with(WORDS), "form {form}, wrapper {number}: {verdict}");
         }
     }
+}
+
+#[test]
+fn a_report_that_is_written_in_parts_is_one() {
+    let (mut lines, mut groups) = (String::new(), String::new());
+    for report in reports(&lossy()) {
+        let mut by_type = serde_json::Map::new();
+        for object in report.values() {
+            lines += &format!("{object}\n");
+            let list = by_type.entry(object["type"].as_str().unwrap()).or_insert(json!([]));
+            list.as_array_mut().unwrap().push(object.clone());
+        }
+        groups += &format!("{}\n", Value::from(by_type));
+    }
+    for text in [lines, groups] {
+        let dump = read_bytes("attached".as_ref(), text.into_bytes()).unwrap();
+        assert_eq!(dump.connections.len(), 1);
+        let answer = answer(&dump);
+        assert!(answer.verdict.starts_with(WORDS), "{}", answer.verdict);
+        // What the far end reported belongs to what was sent.
+        let sent = answer.streams.iter().filter(|it| it.direction == StreamDirection::Sent);
+        assert!(sent.clone().count() == 2 && sent.clone().all(|it| it.loss_ratio == Some(0.0)));
+    }
+}
+
+#[test]
+fn numbers_may_be_written_as_texts() {
+    let (mut numbers, mut texts) = (String::new(), String::new());
+    for mut report in reports(&lossy()) {
+        numbers += &format!("{}\n", Value::from(report.clone()));
+        for value in report.values_mut().flat_map(|it| it.as_object_mut().unwrap().values_mut()) {
+            if value.is_number() || value.is_boolean() {
+                *value = value.to_string().into();
+            }
+        }
+        texts += &format!("{}\n", Value::from(report));
+    }
+    let [numbers, texts] = [numbers, texts].map(|text| {
+        let answer = answer(&read_bytes("attached".as_ref(), text.into_bytes()).unwrap());
+        (answer.verdict, answer.streams)
+    });
+    assert!(texts.0.starts_with(WORDS), "{}", texts.0);
+    assert_eq!(texts, numbers);
 }
 
 /// The reports of a call, each member `timestamp` changed.

@@ -34,6 +34,127 @@ fn a_hold_is_a_pause_and_no_path_that_stands_still() {
     assert!(!verdict.contains("stood still"), "{verdict}");
     let verdict = hold(false).verdict;
     assert!(verdict.starts_with("Nothing arrived from 19 to 39 s"), "{verdict}");
+    // Firefox does not say what was answered; in a hold, this end sends nothing either.
+    let both = minute(|second, now| {
+        if (20..40).contains(&second) {
+            now.is_answered = false;
+            for received in [&mut now.received_video, &mut now.received_audio] {
+                (received.packets, received.bytes) = (0, 0);
+                (received.frames, received.decoded) = (0, 0);
+            }
+            for sent in [&mut now.sent_video, &mut now.sent_audio] {
+                (sent.packets, sent.bytes, sent.fps) = (0, 0, 0);
+            }
+        }
+    });
+    assert!(!both.verdict.contains("stood still"), "{}", both.verdict);
+}
+
+#[test]
+fn the_first_report_of_the_far_end_counts_since_the_stream_began() {
+    // The far end reports a sound each 5 s, and its object comes with the first report.
+    for lost in [2, 4, 10] {
+        let all = call(60, |_, now| now.sent_audio.lost = lost);
+        let mut lines = Vec::new();
+        for (second, mut report) in reports(&all).into_iter().enumerate() {
+            let told = (second / 5 * 5) as i64;
+            match report["far-audio"].as_object_mut().filter(|_| second >= 5) {
+                Some(far) => {
+                    far.insert("packetsLost".into(), json!((told + 1) * lost));
+                    far.insert("roundTripTimeMeasurements".into(), json!(told / 5));
+                }
+                None => drop(report.remove("far-audio")),
+            }
+            lines.push(Value::from(report).to_string());
+        }
+        let answer = answer_of(lines.join("\n").into_bytes());
+        let sound = answer.streams.iter().find(|it| it.ssrc == 101).unwrap();
+        let (ratio, truth) = (sound.loss_ratio.unwrap(), lost as f64 / 50.0);
+        assert!((ratio - truth).abs() < 0.003, "{ratio}, not {truth}");
+    }
+}
+
+#[test]
+fn a_video_that_is_switched_off_is_no_encoder_s_fault() {
+    let off = |second: u64, now: &mut Second| {
+        if second >= 30 {
+            let sent = &mut now.sent_video;
+            (sent.packets, sent.bytes, sent.fps, sent.target_kbps) = (0, 0, 0, 0.0);
+        }
+    };
+    let mut lines = String::new();
+    for (second, mut report) in reports(&call(60, off)).into_iter().enumerate() {
+        report["out-video"]["active"] = (second < 30).into();
+        lines += &format!("{}\n", Value::from(report));
+    }
+    let answer = answer_of(lines.into_bytes());
+    let words = "The application deactivated the video that it sends from 29 to 59 s.";
+    assert!(answer.verdict.starts_with(words), "{}", answer.verdict);
+    assert!(!answer.ticket.contains("too busy"), "{}", answer.ticket);
+}
+
+#[test]
+fn counters_that_begin_anew_are_no_silence() {
+    let mut lines = String::new();
+    for (begin, count) in [(0, 30), (31, 30)] {
+        for mut report in reports(&call(count, |_, _| {})) {
+            for object in report.values_mut() {
+                let ms = object["timestamp"].as_f64().unwrap();
+                object["timestamp"] = json!(ms + f64::from(begin) * 1e3);
+            }
+            lines += &format!("{}\n", Value::from(report));
+        }
+    }
+    let answer = answer_of(lines.into_bytes());
+    assert!(answer.verdict.starts_with("Nothing limited"), "{}", answer.verdict);
+}
+
+#[test]
+fn what_firefox_says_of_the_far_end_under_its_own_types_is_the_far_end_s() {
+    let all = call(60, |_, now| {
+        (now.sent_audio.lost, now.sent_video.lost) = (5, 19);
+    });
+    let mut lines = String::new();
+    for mut report in reports(&all) {
+        for object in report.values_mut() {
+            let object = object.as_object_mut().unwrap();
+            let is_remote = object["type"] == "remote-inbound-rtp";
+            if is_remote {
+                object.insert("type".into(), "inbound-rtp".into());
+                object.insert("roundTripTime".into(), 40.into());
+            }
+            object.insert("isRemote".into(), is_remote.into());
+        }
+        lines += &format!("{}\n", Value::from(report));
+    }
+    let answer = answer_of(lines.into_bytes());
+    assert_eq!(answer.streams.len(), 4);
+    assert!(answer.verdict.starts_with("Uplink lost 9.9 %"), "{}", answer.verdict);
+    assert!(!answer.verdict.contains("ownlink"), "{}", answer.verdict);
+    assert_eq!(answer.streams[0].rtt_ms, Some(40.0));
+}
+
+#[test]
+fn a_dump_that_begins_late_says_so_in_the_dates_of_any_language() {
+    let all = call(700, |_, _| {});
+    let dates: [&dyn Fn(u64, u64, u64) -> String; 4] = [
+        &|hour, minute, second| format!("11/29/2025, {hour}:{minute:02}:{second:02} AM"),
+        &|hour, minute, second| format!("29.11.2025, {hour:02}:{minute:02}:{second:02}"),
+        &|hour, minute, second| format!("29/11/2025 {hour:02}:{minute:02}:{second:02}"),
+        &|hour, minute, second| format!("2025-11-29T{hour:02}:{minute:02}:{second:02}.000Z"),
+    ];
+    for (number, date) in dates.into_iter().enumerate() {
+        // The first report is of 07:06:40 UTC, and the dump keeps those from 300 s on.
+        let mut dump = internals(&[], &all, 400, true);
+        let connection = &mut dump["PeerConnections"]["7-1"];
+        let event = |second, state: &str| {
+            json!({ "time": date(7, 6, second), "type": "iceconnectionstatechange",
+                "value": format!("\"{state}\"") })
+        };
+        connection["updateLog"] = json!([event(38, "checking"), event(39, "connected")]);
+        let verdict = answer_of(dump.to_string().into_bytes()).verdict;
+        assert!(verdict.contains("The first 301 s of the call"), "date {number}: {verdict}");
+    }
 }
 
 #[test]

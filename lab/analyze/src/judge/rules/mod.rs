@@ -383,6 +383,7 @@ fn picture_too_large(moment: Moment<'_>) -> bool {
     moment.is_sent_video()
         && few.is_some_and(|(made, given)| made < FEW_FRAMES * given)
         && sample.target_bps.is_some_and(|target| sample.media_bps >= OVERSHOOT * target)
+        && sample.media_bps > 0.0
         && !processor_busy(moment)
 }
 

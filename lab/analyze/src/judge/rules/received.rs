@@ -82,9 +82,11 @@ impl Moment<'_> {
 
     /// Sound that has begun is not sent.
     pub(super) fn is_nothing_sent(&self) -> bool {
+        let sample = self.sample();
         self.stream.direction == StreamDirection::Sent
             && self.is_audio()
-            && self.sample().packets == 0
+            && sample.packets == 0
+            && !sample.lacks_sent()
             && self.has_begun()
     }
 

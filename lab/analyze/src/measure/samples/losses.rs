@@ -44,30 +44,65 @@ pub(crate) struct Counted {
     pub has_arrived: bool,
     /// Whether the receiver reported. It always does so of a received stream.
     pub is_reported: bool,
+    /// Missing packets since the stream began, in the first report of all.
+    pub since_begin: Option<i64>,
+}
+
+impl Counted {
+    /// Whether the missing packets are not among those that were counted as sent: those of a
+    /// capture are not in it, and none of them was on its way.
+    fn is_beside(&self, sent: u64) -> bool {
+        let missing = u64::try_from(self.missing.unwrap_or(0)).unwrap_or(0);
+        self.has_arrived && self.expected == Some(sent.saturating_add(missing))
+    }
+}
+
+impl Sample {
+    /// Whether a capture lacks packets that were sent all the same.
+    pub fn lacks_sent(&self) -> bool {
+        self.counted.missing > Some(0) && self.counted.is_beside(self.packets)
+    }
 }
 
 /// Computes the loss of each sample from what the counters say.
 pub(crate) fn share(direction: StreamDirection, samples: &mut [Sample]) {
     let lost = without_late(samples);
     let mut first = 0;
+    let mut has_report = false;
     for index in 0..samples.len() {
         samples[index].loss = None;
         samples[index].expected = 0.0;
         if !samples[index].counted.is_reported {
             continue;
         }
-        // What came before the first report is not known.
-        if let Some(lost_now) = lost[index] {
+        // What came before the first report of a dump is not known.
+        let of_begin = if has_report { None } else { lost_since_begin(&samples[..=index]) };
+        has_report = true;
+        if let Some(lost_now) = lost[index].or(of_begin) {
             match direction {
                 StreamDirection::Received => share_received(samples, &lost, index, lost_now),
                 StreamDirection::Sent => {
                     let begin = reported_since(samples, first, index, lost_now);
-                    share_evenly(&mut samples[begin..=index], first - begin, lost_now);
+                    let told = first - begin;
+                    let more = share_evenly(&mut samples[begin..=index], told, lost_now);
+                    take_from_before(&mut samples[..begin], more);
                 }
             }
         }
         first = index + 1;
     }
+}
+
+/// What the first report of all says of the packets in these samples: some may have been sent
+/// before the dump began, and lost as many of them.
+fn lost_since_begin(samples: &[Sample]) -> Option<u64> {
+    let last = samples.last()?;
+    let lost = last.counted.since_begin?.max(0) as f64;
+    let mut own = 0_u64;
+    for sample in samples {
+        own = own.saturating_add(sample.packets);
+    }
+    Some((lost * own as f64 / last.packets_so_far.max(own).max(1) as f64).round() as u64)
 }
 
 /// Packets that are lost for ever, by sample: a late packet ends a loss before it.
@@ -191,6 +226,9 @@ fn length_s(sample: &Sample) -> f64 {
 /// say nothing new.
 fn reported_since(samples: &[Sample], first: usize, index: usize, lost: u64) -> usize {
     let since = &samples[first..=index];
+    if samples[index].lacks_sent() {
+        return first;
+    }
     let own: f64 = since.iter().map(sent_once).sum();
     let known = known_expected(since);
     // Without a count, the packets of this report may all be behind the lost ones.
@@ -233,15 +271,16 @@ fn known_expected(samples: &[Sample]) -> Option<u64> {
 }
 
 /// Gives the samples of a sent stream one share: what is lost of all packets of which the report
-/// speaks. Of the first `told` samples, earlier reports have told how many were expected.
-fn share_evenly(samples: &mut [Sample], told: usize, lost: u64) {
+/// speaks. Of the first `told` samples, earlier reports have told how many were expected. Returns
+/// how many more are lost than were sent in them.
+fn share_evenly(samples: &mut [Sample], told: usize, lost: u64) -> f64 {
     let (before, since) = samples.split_at(told);
     let expected = match known_expected(since) {
         Some(known) => known as f64,
         None => since.iter().map(sent_once).sum(),
     };
-    let expected = before.iter().map(|it| it.expected).sum::<f64>() + expected;
-    let expected = expected.max(lost as f64);
+    let sent = before.iter().map(|it| it.expected).sum::<f64>() + expected;
+    let expected = sent.max(lost as f64);
     let packets: u64 = samples.iter().map(|it| it.packets).fold(0, u64::saturating_add);
     let seconds: f64 = samples.iter().map(|it| it.end_s - it.start_s).sum();
     for sample in samples {
@@ -251,6 +290,21 @@ fn share_evenly(samples: &mut [Sample], told: usize, lost: u64) {
         };
         sample.expected = expected * part;
         sample.loss = (expected > 0.0).then(|| lost as f64 / expected);
+    }
+    expected - sent
+}
+
+/// Takes lost packets that were sent before from those that seemed to have arrived: they were on
+/// their way at the last report.
+fn take_from_before(before: &mut [Sample], mut count: f64) {
+    for sample in before.iter_mut().rev() {
+        if count <= 0.0 {
+            return;
+        }
+        let lost = own_loss(sample);
+        let taken = count.min(sample.expected - lost).max(0.0);
+        set_loss(sample, sample.expected - lost - taken, lost);
+        count -= taken;
     }
 }
 
@@ -286,6 +340,7 @@ mod tests {
                     expected,
                     has_arrived: false,
                     is_reported: missing.is_some(),
+                    since_begin: None,
                 },
                 ..Sample::default()
             });
@@ -378,6 +433,19 @@ mod tests {
         // The pause began within a second, which has few packets.
         let cut = [(170, Some(0)), (5, Some(0)), (0, Some(0)), (0, Some(0)), (7, Some(36))];
         assert_eq!(losses(&shared(RECEIVED, &cut))[3..], [None, Some(0.837)]);
+    }
+
+    #[test]
+    fn no_more_are_lost_than_were_sent() {
+        let sent = StreamDirection::Sent;
+        // A queue: most of what is sent is sent again, and what was lost left before.
+        let (good, queued) = ((300, Some(0)), (20, None));
+        let counted = [good, good, good, queued, (0, Some(179)), (103, Some(0)), (3, Some(36))];
+        let samples = shared(sent, &counted);
+        let expected: f64 = samples.iter().map(|it| it.expected).sum();
+        let lost: f64 = samples.iter().map(own_loss).sum();
+        assert_eq!((expected.round(), lost.round()), (1_026.0, 215.0));
+        assert!(samples.iter().all(|it| it.loss.is_none_or(|loss| loss <= 1.0)));
     }
 
     #[test]

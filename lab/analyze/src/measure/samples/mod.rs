@@ -370,6 +370,10 @@ pub(crate) fn sample(
     rtt_ms: Option<f64>,
 ) -> Option<Sample> {
     let timed = pair.map(|it| &it.timed);
+    // Who joins again may count anew.
+    if has_begun_anew(direction, timed) {
+        return None;
+    }
     let mut sample = Sample {
         start_s: interval.start.as_secs_f64(),
         end_s: interval.end.as_secs_f64(),
@@ -383,6 +387,15 @@ pub(crate) fn sample(
         StreamDirection::Received => add_received(&mut sample, timed, interval.received?),
     }
     Some(sample)
+}
+
+/// Whether the packets of a stream became fewer between two reports.
+fn has_begun_anew(direction: StreamDirection, pair: [&TimedReport; 2]) -> bool {
+    let [before, after] = pair.map(|timed| match direction {
+        StreamDirection::Sent => timed.report.outbound.as_deref().map(|it| it.packets_sent),
+        StreamDirection::Received => timed.report.inbound.as_deref().map(|it| it.packets_received),
+    });
+    after.is_some() && after < before
 }
 
 fn add_sent(sample: &mut Sample, timed: [&TimedReport; 2], sent: Sent) {
@@ -439,6 +452,7 @@ fn add_received(sample: &mut Sample, timed: [&TimedReport; 2], received: Receive
         expected: Some(first_time.saturating_add_signed(missing)),
         has_arrived: false,
         is_reported: true,
+        since_begin: None,
     };
     sample.packets_so_far = after.packets_received;
     sample.is_screen = is_screen(after.content_type.as_deref());
@@ -472,7 +486,12 @@ fn level(before: (Option<f64>, Option<f64>), after: (Option<f64>, Option<f64>)) 
 /// What the receiver said of a sent stream between two reports.
 fn reported_by_the_far_end(pair: [&TimedReport; 2]) -> Counted {
     let [before, after] = pair.map(|timed| timed.report.remote_inbound.as_ref());
-    let Some((before, after)) = before.zip(after) else { return Counted::default() };
+    let Some(after) = after else { return Counted::default() };
+    let Some(before) = before else {
+        let since_begin = after.packets_lost;
+        let is_reported = since_begin.is_some();
+        return Counted { is_reported, since_begin, ..Counted::default() };
+    };
     let missing = before.packets_lost.zip(after.packets_lost);
     let missing = missing.map(|(before, after)| after.saturating_sub(before));
     // Where the far end says how many arrived (Firefox), these and the missing ones are all that
@@ -492,6 +511,7 @@ fn reported_by_the_far_end(pair: [&TimedReport; 2]) -> Counted {
         expected,
         has_arrived: expected.is_some(),
         is_reported,
+        since_begin: None,
     }
 }
 

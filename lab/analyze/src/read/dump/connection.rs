@@ -13,7 +13,9 @@ const EVENTS_MAX: usize = 100_000;
 
 /// Time zones differ by multiples of this, in ms.
 const ZONE_MS: f64 = 15.0 * 60.0 * 1e3;
-/// Longest time in ms between the first event and the first report of which clocks are believed.
+/// A larger distance is none of time zones, but of clocks that have nothing in common.
+const ZONE_MAX_MS: f64 = 26.0 * 3600.0 * 1e3;
+/// Longest time in ms by which the first event may seem to come after the first report.
 const SHORTLY_MS: f64 = 60e3;
 
 /// Most bytes of an address that is kept.
@@ -165,10 +167,10 @@ impl EventLog {
     /// report.
     pub fn finish(mut self, zero_ms: Option<f64>) -> Vec<ConnectionEvent> {
         if let (Some(zero_ms), Some((first_ms, ..))) = (zero_ms, self.local.first()) {
-            // A connection begins shortly before its first report.
+            // A connection begins before its first report, or shortly after it by another clock.
             let passed_ms = zero_ms - first_ms;
-            let zone_ms = (passed_ms / ZONE_MS).round() * ZONE_MS;
-            let is_zone = (passed_ms - zone_ms).abs() < SHORTLY_MS;
+            let zone_ms = ((passed_ms + SHORTLY_MS) / ZONE_MS).floor() * ZONE_MS;
+            let is_zone = zone_ms.abs() < ZONE_MAX_MS;
             let zone_ms = if is_zone { zone_ms } else { passed_ms };
             self.local.iter_mut().for_each(|event| event.0 += zone_ms);
         }

@@ -10,22 +10,26 @@
 //! is read as a stream, and only one report of it is kept.
 
 use std::fmt;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-use super::internals::since_1970;
+use super::dates::since_1970;
 use super::left_out::{LeftOut, Refusal};
 use super::object::{Name, Object, Objects};
 use super::texts::Texts;
 use super::{Collector, Dump, EventLog};
-use crate::read::format::{Format, is_type_of_statistics};
+use crate::read::format::{Format, is_type_of_statistics, json_in};
 
 /// The connection of reports whose file names none.
 const UNNAMED: &str = "getStats";
 /// Names that programs give to reports, and not to connections.
-const WRAPPERS: [&str; 12] = [
+const WRAPPERS: [&str; 16] = [
+    "audio",
+    "video",
+    "inbound",
+    "outbound",
     "stats",
     "report",
     "reports",
@@ -44,6 +48,10 @@ const DEPTH_MAX: usize = 16;
 const OBJECTS_MAX: usize = 20_000;
 /// Longest text that is kept, and most members of a member that is an object.
 const TEXT_MAX: usize = 200;
+/// Longest line of a log.
+const LINE_MAX: u64 = 2 << 20;
+/// Odd lines of which the reasons are kept.
+const SKIPPED_MAX: usize = 1_000;
 const MEMBERS_MAX: usize = 16;
 /// A smaller number is no time since 1970.
 const ABSOLUTE_MS: f64 = 1e11;
@@ -58,13 +66,24 @@ const SECONDS: std::ops::Range<f64> = 1e9..1e10;
 const OF_AN_OBJECT: [&str; 3] = ["members", "values", "stats"];
 
 /// Reads the file.
-pub(crate) fn read(from: Box<dyn BufRead>, collector: Collector) -> Result<Dump, String> {
+pub(crate) fn read(mut from: Box<dyn BufRead>, collector: Collector) -> Result<Dump, String> {
     let mut file = File { collector, ..File::default() };
     let mut left_out = LeftOut::default();
-    let parser = serde_json::Deserializer::from_reader(BufReader::new(Texts::new(from)));
-    if let Err(error) = file.all(parser) {
+    let begin = from.fill_buf().map_err(|error| error.to_string())?;
+    // The time in a line of a log may be in brackets.
+    let is_json = match begin {
+        [b'{' | b'"', ..] => true,
+        [b'[', rest @ ..] => matches!(rest.trim_ascii_start().first(), Some(b'{' | b'[' | b'"')),
+        _ => false,
+    };
+    let read = match is_json {
+        true => file.all(serde_json::Deserializer::from_reader(BufReader::new(Texts::new(from)))),
+        false => file.lines(from),
+    };
+    if let Err(error) = read {
         left_out.stop(error);
     }
+    file.close();
     if file.reports == 0 {
         let why = left_out.warnings("reports").pop();
         return Err(why.unwrap_or_else(|| "this JSON has no report of getStats".into()));
@@ -107,6 +126,8 @@ struct File {
     /// The last report of each connection, while each has one.
     last: Vec<(String, f64, Objects)>,
     time_ms: f64,
+    /// A report of a connection to which objects may still come.
+    open: Option<(String, Objects)>,
     /// Why nothing more is read.
     full: Option<String>,
 }
@@ -118,10 +139,8 @@ impl File {
         mut parser: serde_json::Deserializer<R>,
     ) -> Result<(), String> {
         loop {
-            let seed = Node { file: self, name: UNNAMED.into(), depth: 0 };
-            match seed.deserialize(&mut parser) {
-                Ok(Part::Object(_, object)) => self.report(UNNAMED, vec![(None, object)]),
-                Ok(_) => {}
+            match self.value(&mut parser) {
+                Ok(()) => {}
                 Err(error)
                     if error.is_eof()
                         && error.to_string().contains("EOF while parsing a value") =>
@@ -136,26 +155,80 @@ impl File {
         }
     }
 
-    /// Takes the objects of a report. One that comes twice begins another report.
+    /// Reads the lines of a log, each with a value behind a time and other words.
+    fn lines(&mut self, mut from: Box<dyn BufRead>) -> Result<(), String> {
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let read = Read::take(&mut from, LINE_MAX).read_until(b'\n', &mut line);
+            if read.map_err(|error| error.to_string())? == 0 {
+                return Ok(());
+            }
+            let Some(at) = json_in(&line) else { continue };
+            let mut parser = serde_json::Deserializer::from_slice(&line[at..]);
+            if let Err(error) = self.value(&mut parser)
+                && self.skipped.len() < SKIPPED_MAX
+            {
+                self.skipped.push(format!("in a line: {error}"));
+            }
+            if let Some(full) = self.full.take() {
+                return Err(full);
+            }
+        }
+    }
+
+    /// Reads one value.
+    fn value<'de, R: serde_json::de::Read<'de>>(
+        &mut self,
+        parser: &mut serde_json::Deserializer<R>,
+    ) -> Result<(), serde_json::Error> {
+        let seed = Node { file: self, name: UNNAMED.into(), depth: 0 };
+        if let Part::Object(id, object) = seed.deserialize(parser)? {
+            self.report(UNNAMED, vec![(id, object)]);
+        }
+        Ok(())
+    }
+
+    /// Takes objects of a report. One that comes twice begins another report, and so does another
+    /// time: some write a report in parts, such as an object a line or a list for each type.
     fn report(&mut self, connection: &str, objects: Vec<(Option<String>, Object)>) {
         let mut report = Objects::new();
         for (number, (id, object)) in objects.into_iter().enumerate() {
-            let id = id.unwrap_or_else(|| number.to_string());
+            let kind = object.kind().unwrap_or_default();
+            let id = id.unwrap_or_else(|| format!("{kind} {number}"));
             if report.contains_key(&id) {
-                self.add(connection, std::mem::take(&mut report));
+                self.part(connection, std::mem::take(&mut report));
             }
             report.insert(id, object);
         }
-        self.add(connection, report);
+        self.part(connection, report);
+    }
+
+    /// Takes objects of one report, each of which has an id of its own.
+    fn part(&mut self, connection: &str, part: Objects) {
+        match &mut self.open {
+            Some((name, open)) if name == connection && is_of_one_report(open, &part) => {
+                open.extend(part);
+            }
+            _ => {
+                self.close();
+                self.open = Some((connection.into(), part));
+            }
+        }
+    }
+
+    /// No more objects come to the open report.
+    fn close(&mut self) {
+        if let Some((connection, report)) = self.open.take() {
+            self.add(&connection, report);
+        }
     }
 
     fn add(&mut self, connection: &str, mut objects: Objects) {
-        let mut latest_ms: Option<f64> = None;
+        let latest_ms = latest_ms(&objects);
         for object in objects.values_mut() {
-            let Some(ms) = object.get("timestamp").and_then(in_ms) else { continue };
-            object.insert("timestamp", ms);
-            if ms > 0.0 {
-                latest_ms = Some(latest_ms.map_or(ms, |latest| latest.max(ms)));
+            if let Some(ms) = object.get("timestamp").and_then(in_ms) {
+                object.insert("timestamp", ms);
             }
         }
         let time_ms = latest_ms.unwrap_or(self.time_ms + STEP_MS);
@@ -299,6 +372,39 @@ enum Part {
     Container,
 }
 
+/// Whether a name is one that programs give to reports, or to their parts.
+fn is_wrapper(key: &str) -> bool {
+    WRAPPERS.contains(&key) || is_type_of_statistics(key)
+}
+
+/// The latest time of some objects in ms.
+fn latest_ms(objects: &Objects) -> Option<f64> {
+    let mut latest: Option<f64> = None;
+    for object in objects.values() {
+        let ms = object.get("timestamp").and_then(in_ms).unwrap_or_default();
+        if ms > latest.unwrap_or_default() {
+            latest = Some(ms);
+        }
+    }
+    latest
+}
+
+/// Whether objects may be of the report before: they are others, and of its time. What the far end
+/// reported has an earlier one.
+fn is_of_one_report(before: &Objects, part: &Objects) -> bool {
+    const EARLIER_MS: f64 = 15_000.0;
+    const LATER_MS: f64 = 500.0;
+    for id in part.keys() {
+        if before.contains_key(id) {
+            return false;
+        }
+    }
+    match (latest_ms(before), latest_ms(part)) {
+        (Some(before), Some(time)) => (-EARLIER_MS..LATER_MS).contains(&(time - before)),
+        _ => true,
+    }
+}
+
 /// A value of the file.
 struct Node<'a> {
     file: &'a mut File,
@@ -309,11 +415,9 @@ struct Node<'a> {
 
 impl Node<'_> {
     fn within(&mut self, key: Option<&str>) -> Node<'_> {
-        let is_name =
-            |key: &&str| key.len() <= TEXT_MAX && !WRAPPERS.contains(key) && !is_time(key);
-        let name = match key.filter(is_name) {
-            Some(key) => key.to_owned(),
-            None => self.name.clone(),
+        let name = match key {
+            Some(key) if key.len() <= TEXT_MAX && !is_wrapper(key) && !is_time(key) => key.into(),
+            _ => self.name.clone(),
         };
         Node { file: self.file, name, depth: self.depth + 1 }
     }
@@ -417,7 +521,12 @@ impl<'de> Visitor<'de> for Node<'_> {
         Ok(Part::Container)
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Part, E> {
+    fn visit_str<E>(mut self, text: &str) -> Result<Part, E> {
+        // Programs of logs write a report as a text.
+        if text.len() > TEXT_MAX && text.starts_with(['{', '[']) {
+            let mut inner = serde_json::Deserializer::from_str(text);
+            return Ok(self.within(None).deserialize(&mut inner).unwrap_or(Part::Container));
+        }
         Ok(Part::Plain(if text.len() <= TEXT_MAX { text.into() } else { Value::Null }))
     }
 

@@ -20,6 +20,7 @@ use serde::de::{
 use serde_json::{Value, json};
 
 use super::cells::{Cell, Cells, VALUES_MAX};
+use super::dates::{local_date, since_1970};
 use super::left_out::{LeftOut, Refusal};
 use super::object::{self, Name};
 use super::texts::Texts;
@@ -224,7 +225,8 @@ impl<'de> Visitor<'de> for Updates<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut updates: A) -> Result<(), A::Error> {
         while let Some(update) = updates.next_element::<Update>()? {
             let kind = update.kind.0.as_str().unwrap_or_default();
-            if let Some(time_ms) = update.timestamp.0.as_f64() {
+            let written = update.time.0.as_str().and_then(since_1970);
+            if let Some(time_ms) = update.timestamp.0.as_f64().or(written) {
                 self.1.note(time_ms, self.0, kind, &update.value.0);
             } else if let Some(local_ms) = update.time.0.as_str().and_then(local_date) {
                 self.1.note_local(local_ms, self.0, kind, &update.value.0);
@@ -523,54 +525,5 @@ fn time(written: &Value) -> Option<f64> {
         Value::Number(number) => number.as_f64(),
         Value::String(text) => since_1970(text),
         _ => None,
-    }
-}
-
-/// A date as American English writes it, `11/5/2020, 9:34:11 PM`, in ms since 1970 on that clock.
-fn local_date(text: &str) -> Option<f64> {
-    let (date, clock) = text.split_once(", ")?;
-    let mut parts = date.split('/').map(|part| part.parse::<u32>().ok());
-    let (month, day, year) = (parts.next()??, parts.next()??, parts.next()??);
-    let (clock, half) = clock.trim().split_once([' ', '\u{202F}'])?;
-    let (hour, rest) = clock.split_once(':')?;
-    let hour = hour.parse::<u32>().ok()? % 12 + if half == "PM" { 12 } else { 0 };
-    since_1970(&format!("{year:04}-{month:02}-{day:02}T{hour:02}:{rest}Z"))
-}
-
-/// A time of ISO 8601 in UTC, in ms since 1970.
-pub(super) fn since_1970(text: &str) -> Option<f64> {
-    let utc = text.strip_suffix('Z').or_else(|| text.strip_suffix("+00:00"))?;
-    let (date, clock) = utc.split_once('T')?;
-    let mut date = date.splitn(3, '-').map(|part| part.parse::<i64>().ok());
-    let (year, month, day) = (date.next()??, date.next()??, date.next()??);
-    let mut clock = clock.splitn(3, ':').map(|part| part.parse::<f64>().ok());
-    let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
-    let is_sound =
-        (1970..2200).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
-    if !is_sound || !(0.0..61.0).contains(&second) {
-        return None;
-    }
-    // Years begin in March, so that the leap day is the last.
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let days = year * 365 + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1;
-    const DAYS_TO_1970: i64 = 719_468;
-    let hours = (days - DAYS_TO_1970) as f64 * 24.0 + hour;
-    Some(((hours * 60.0 + minute) * 60.0 + second) * 1e3)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_date_is_counted_from_1970() {
-        assert_eq!(since_1970("1970-01-01T00:00:00.000Z"), Some(0.0));
-        assert_eq!(since_1970("2000-02-29T12:00:00Z"), Some(951_825_600_000.0));
-        assert_eq!(since_1970("2026-11-23T04:32:47.346Z"), Some(1_795_408_367_346.0));
-        assert_eq!(local_date("1/1/1970, 12:00:01 AM"), Some(1_000.0));
-        assert_eq!(local_date("2/29/2000, 12:00:00 PM"), Some(951_825_600_000.0));
-        assert_eq!(local_date("5.11.2020, 21:34:11"), None);
-        assert_eq!(since_1970("yesterday"), None);
-        assert_eq!(since_1970("1969-01-01T00:00:00Z"), None);
     }
 }

@@ -48,6 +48,11 @@ const MORE: &[&str] = &[
     "messagesReceived",
     "trackId",
     "audioLevel",
+    "isRemote",
+    "selected",
+    "ipAddress",
+    "portNumber",
+    "transport",
 ];
 
 /// Members of the structs that are not written where they are unknown.

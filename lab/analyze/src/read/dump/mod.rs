@@ -3,6 +3,7 @@
 pub(crate) mod capture;
 mod cells;
 mod connection;
+mod dates;
 mod event;
 pub(crate) mod event_log;
 pub(crate) mod get_stats;

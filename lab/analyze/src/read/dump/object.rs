@@ -136,12 +136,26 @@ impl Object {
 
     /// A member that is a whole number.
     pub fn integer(&self, member: &str) -> Option<u64> {
-        self.get(member)?.as_u64()
+        match self.get(member)? {
+            Value::String(text) => text.parse().ok(),
+            value => value.as_u64(),
+        }
     }
 
     /// A member that is a number.
     pub fn number(&self, member: &str) -> Option<f64> {
-        self.get(member)?.as_f64()
+        match self.get(member)? {
+            Value::String(text) => text.parse().ok(),
+            value => value.as_f64(),
+        }
+    }
+
+    /// A member that is true or false.
+    pub fn boolean(&self, member: &str) -> Option<bool> {
+        match self.get(member)? {
+            Value::String(text) => text.parse().ok(),
+            value => value.as_bool(),
+        }
     }
 
     /// Whether it has this member.

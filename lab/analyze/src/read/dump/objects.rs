@@ -112,7 +112,7 @@ impl Collector {
             let stream = self.stream(connection, direction, kind, ssrc)?;
             let Some(mut report) = shared.report(direction, object) else { continue };
             add_energy(stream.reports.last(), time, &mut report, shared.level(direction, object));
-            let active = object.get("active").and_then(Value::as_bool);
+            let active = object.boolean("active");
             let timed = TimedReport { time, report };
             if stream.rid.is_none() {
                 stream.rid = object.text("rid").map(String::from);
@@ -263,6 +263,9 @@ fn add_energy(
 
 /// Direction, kind and SSRC of a stream's object.
 fn identity(object: &Object) -> Option<(StreamDirection, Kind, u32)> {
+    if is_of_far_end(object) {
+        return None;
+    }
     let direction = match object.kind()? {
         "outbound-rtp" => StreamDirection::Sent,
         "inbound-rtp" => StreamDirection::Received,
@@ -278,6 +281,16 @@ fn identity(object: &Object) -> Option<(StreamDirection, Kind, u32)> {
     Some((direction, kind, u32::try_from(ssrc).ok()?))
 }
 
+/// Whether an object is what the far end reported, under the types of its own streams: Firefox
+/// wrote it so before version 66.
+fn is_of_far_end(object: &Object) -> bool {
+    is_true(object, "isRemote")
+}
+
+fn is_true(object: &Object, member: &str) -> bool {
+    object.boolean(member) == Some(true)
+}
+
 /// The objects that all streams of a connection share.
 struct Shared<'a> {
     objects: &'a Objects,
@@ -289,17 +302,21 @@ struct Shared<'a> {
 
 impl<'a> Shared<'a> {
     fn of(objects: &'a Objects) -> Self {
-        let (mut transport, mut nominated, mut remote) = (None, None, BTreeMap::new());
+        let (mut transport, mut remote) = (None, BTreeMap::new());
+        let (mut named, mut nominated) = (None, None);
         for object in objects.values() {
             match object.kind() {
                 Some("transport") => {
                     transport.get_or_insert(object);
                 }
                 // Firefox and old dumps have no transport, or one without the pair.
+                Some("candidate-pair") if is_true(object, "selected") => {
+                    named.get_or_insert(object);
+                }
                 Some("candidate-pair") if is_in_use(object) => {
                     nominated.get_or_insert(object);
                 }
-                Some("remote-inbound-rtp") => {
+                Some(kind) if kind == "remote-inbound-rtp" || is_of_far_end(object) => {
                     if let Some(ssrc) = object.integer("ssrc") {
                         remote.entry(ssrc).or_insert(object);
                     }
@@ -308,7 +325,7 @@ impl<'a> Shared<'a> {
             }
         }
         let selected = transport.and_then(|it| it.text("selectedCandidatePairId"));
-        let used = selected.and_then(|id| objects.get(id)).or(nominated);
+        let used = selected.and_then(|id| objects.get(id)).or(named).or(nominated);
         Self {
             objects,
             remote,
@@ -329,7 +346,7 @@ impl<'a> Shared<'a> {
                 let mut outbound: OutboundRtp = overlaid(&whole)?;
                 let codec = self.named(object, "codecId");
                 outbound.mime_type = codec.and_then(|it| it.text("mimeType")).map(String::from);
-                report.remote_inbound = self.reported(object, &outbound).and_then(overlaid);
+                report.remote_inbound = self.reported(object, &outbound).and_then(remote_inbound);
                 report.media_source = self.named(object, "mediaSourceId").and_then(overlaid);
                 report.outbound = Some(Box::new(outbound));
             }
@@ -377,10 +394,20 @@ impl<'a> Shared<'a> {
     }
 }
 
+/// The report of the far end. Firefox before version 66 wrote its round trip in ms.
+fn remote_inbound(object: &Object) -> Option<RemoteInboundRtp> {
+    let mut remote: RemoteInboundRtp = overlaid(object)?;
+    if let Some(rtt) = &mut remote.round_trip_time
+        && is_of_far_end(object)
+    {
+        *rtt /= 1e3;
+    }
+    Some(remote)
+}
+
 /// Whether a candidate pair is the one in use.
 fn is_in_use(pair: &Object) -> bool {
-    pair.text("state") == Some("succeeded")
-        && pair.get("nominated").and_then(Value::as_bool) == Some(true)
+    pair.text("state") == Some("succeeded") && is_true(pair, "nominated")
 }
 
 fn pair(objects: &Objects, object: &Object) -> Option<CandidatePair> {
@@ -402,10 +429,15 @@ fn candidate(objects: &Objects, pair: &Object, member: &str) -> Candidate {
     let unknown = Object::default();
     let named = pair.text(member).and_then(|id| objects.get(id));
     let object = named.unwrap_or(&unknown);
+    // Old drafts of the standard had longer names.
+    let port = object.integer("port").or(object.integer("portNumber"));
+    let protocol = object.text("protocol").or(object.text("transport"));
     Candidate {
-        address: ["address", "ip"].iter().find_map(|name| object.text(name)?.parse().ok()),
-        port: object.integer("port").and_then(|port| u16::try_from(port).ok()).unwrap_or(0),
-        protocol: object.text("protocol").unwrap_or_default().to_owned(),
+        address: ["address", "ip", "ipAddress"]
+            .iter()
+            .find_map(|name| object.text(name)?.parse().ok()),
+        port: port.and_then(|port| u16::try_from(port).ok()).unwrap_or(0),
+        protocol: protocol.unwrap_or_default().to_owned(),
         candidate_type: object.text("candidateType").unwrap_or_default().to_owned(),
         relay_protocol: object.text("relayProtocol").map(str::to_owned),
         network_type: object.text("networkType").map(str::to_owned),
@@ -451,14 +483,36 @@ fn overlaid<T: Defaults>(object: &Object) -> Option<T> {
     if let Ok(value) = T::deserialize(MapDeserializer::<_, serde_json::Error>::new(all)) {
         return Some(value);
     }
+    // Programs of phones write numbers as texts.
+    let mut right = T::written().clone();
+    for (name, _) in whole.iter() {
+        if let Some(value) = object.value(name) {
+            right.insert(name.text().into(), as_number(value).unwrap_or_else(|| value.clone()));
+        }
+    }
+    if let Ok(value) = T::deserialize(&right) {
+        return Some(value);
+    }
     // One by one, and without those of a wrong type.
     let mut right = T::written().clone();
     for (name, _) in whole.iter() {
         let Some(value) = object.value(name) else { continue };
         let before = right.insert(name.text().into(), value.clone());
         if T::deserialize(&right).is_err() {
+            right.insert(name.text().into(), as_number(value).unwrap_or(Value::Null));
+        }
+        if T::deserialize(&right).is_err() {
             right.insert(name.text().into(), before.unwrap_or(Value::Null));
         }
     }
     T::deserialize(&right).ok()
+}
+
+/// The number or the truth that a text says.
+fn as_number(value: &Value) -> Option<Value> {
+    let text = value.as_str()?;
+    match text.parse::<serde_json::Number>() {
+        Ok(number) => Some(number.into()),
+        Err(_) => text.parse::<bool>().ok().map(Value::from),
+    }
 }

@@ -1,5 +1,6 @@
 //! A bound on each text of a JSON file. The parser keeps a text as a whole, so one without an end
-//! would take all memory.
+//! would take all memory. Commas between whole values become blanks: programs that append to a file
+//! write them.
 
 use std::io::{self, BufRead, Read};
 
@@ -14,18 +15,26 @@ pub(super) struct Texts<R> {
     text: Option<usize>,
     /// Whether a backslash precedes.
     escaped: bool,
+    /// Lists and objects around.
+    depth: u32,
 }
 
 impl<R: BufRead> Texts<R> {
     pub(super) fn new(from: R) -> Self {
-        Self { from, max: TEXT_BYTES_MAX, text: None, escaped: false }
+        Self { from, max: TEXT_BYTES_MAX, text: None, escaped: false, depth: 0 }
     }
 
     /// An error if a text is too long after these bytes.
-    fn count(&mut self, bytes: &[u8]) -> io::Result<()> {
+    fn count(&mut self, bytes: &mut [u8]) -> io::Result<()> {
         for byte in bytes {
             let Some(length) = &mut self.text else {
-                self.text = (*byte == b'"').then_some(0);
+                match byte {
+                    b'"' => self.text = Some(0),
+                    b'{' | b'[' => self.depth += 1,
+                    b'}' | b']' => self.depth = self.depth.saturating_sub(1),
+                    b',' if self.depth == 0 => *byte = b' ',
+                    _ => {}
+                }
                 continue;
             };
             *length += 1;
@@ -47,7 +56,7 @@ impl<R: BufRead> Texts<R> {
 impl<R: BufRead> Read for Texts<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let length = self.from.read(into)?;
-        self.count(&into[..length])?;
+        self.count(&mut into[..length])?;
         Ok(length)
     }
 }
@@ -60,6 +69,12 @@ mod tests {
         let mut texts = Texts { max, ..Texts::new(json.as_bytes()) };
         let mut text = String::new();
         texts.read_to_string(&mut text).map(|_| text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn commas_between_values_are_blanks() {
+        let json = "{\"a\":[1,2],\"b,\":3},\n[4,5],\"x,y\",";
+        assert_eq!(passed(json, 9).unwrap(), "{\"a\":[1,2],\"b,\":3} \n[4,5] \"x,y\" ");
     }
 
     #[test]

@@ -105,6 +105,8 @@ pub(crate) struct Described {
     pub payload_types: Vec<u8>,
     pub ends: Option<(SocketAddr, SocketAddr)>,
     pub call_id: Option<String>,
+    /// Whether this end sends what it receives under the same SSRC, as a server does.
+    pub is_forwarded: bool,
 }
 
 /// A step of the timestamps that is so far off in s is no step of the same count.

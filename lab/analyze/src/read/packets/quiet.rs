@@ -10,6 +10,7 @@ use weir_record::calls::stats::Kind;
 use super::PacketLog;
 use super::facts::StreamFacts;
 use crate::found::{Evidence, Found, StreamId, Subject};
+use crate::read::dump::capture::ends::Ends;
 use crate::read::dump::{Connection, Dump};
 
 /// A shorter stall in ms is what a jitter buffer may bridge.
@@ -30,7 +31,10 @@ pub(crate) fn findings(dump: &Dump) -> Vec<Found> {
             found.extend(stall(connection, log, facts));
             found.extend(end(connection, log, facts));
         }
-        found.extend(one_way(connection, log).or_else(|| begin_of_one_way(connection, log)));
+        // A recording of one stream has no other direction.
+        if !log.ends.as_ref().is_some_and(Ends::is_recorded) {
+            found.extend(one_way(connection, log).or_else(|| begin_of_one_way(connection, log)));
+        }
     }
     found
 }

@@ -66,6 +66,12 @@ pub(crate) struct Losses {
 }
 
 impl Losses {
+    /// Of so many numbers, those of which the reports speak.
+    pub fn told_of(&self, used: Option<u64>) -> Option<u64> {
+        let (last, _) = self.known.last()?;
+        Some(used?.min(*last))
+    }
+
     /// Lost packets among the first ones; `None` beyond what was reported.
     pub fn among(&self, used: u64) -> Option<f64> {
         let index = self.known.partition_point(|(at, _)| *at < used);

@@ -216,9 +216,11 @@ impl Recorder {
             if direction == StreamDirection::Sent {
                 numbers.insert(ssrc, counter.numbers());
             }
+            let is_forwarded = counter.is_forwarded();
             let Some((mut stream, mut facts)) = counter.stream(direction, ssrc) else { continue };
             facts.is_ended = self.ended.contains(&ssrc);
-            if !self.misses_sent {
+            // Of what is sent on, packets may be missing that did not reach this end.
+            if !self.misses_sent || is_forwarded && facts.lost > 0 {
                 stream.reports.iter_mut().for_each(|it| it.timed.report.remote_inbound = None);
             }
             streams.push(stream);

@@ -104,6 +104,11 @@ impl Counter {
         self.known = Some(known);
     }
 
+    /// Whether this end sends on what it receives.
+    pub fn is_forwarded(&self) -> bool {
+        matches!(&self.known, Some(Described { is_forwarded: true, .. }))
+    }
+
     /// Packets so far.
     pub fn packets(&self) -> u64 {
         self.now.packets
@@ -188,7 +193,8 @@ impl Counter {
         direction: StreamDirection,
         ssrc: u32,
     ) -> Option<(Stream, StreamFacts)> {
-        if self.now.packets < LEAST_PACKETS {
+        // Of a capture, it was told from noise before.
+        if self.now.packets < LEAST_PACKETS && self.known.is_none() {
             return None;
         }
         self.close(self.next);
@@ -308,7 +314,8 @@ pub(super) fn add_feedback(
                 }
             }
             if let Some((numbers, losses)) = &by_reports {
-                let used = numbers.used_by(timed.time.as_nanos());
+                // The last report came when other numbers had been used since.
+                let used = losses.told_of(numbers.used_by(timed.time.as_nanos()));
                 let lost = used.and_then(|used| losses.among(used));
                 so_far = lost.map_or(so_far, |lost| so_far.max(lost.round() as i64));
                 let remote = timed.report.remote_inbound.get_or_insert_default();

@@ -128,6 +128,11 @@ impl Ends {
         (self.local, self.remote) = (none, none);
     }
 
+    /// Whether a server recorded a stream, and not which ends it had.
+    pub fn is_recorded(&self) -> bool {
+        self.local.address.is_unspecified() && self.local.port.is_some()
+    }
+
     /// A line for people.
     pub fn words(&self) -> String {
         let Self { local, remote, signs } = self;

@@ -13,8 +13,12 @@ const PATHS_MAX: usize = 16_384;
 pub(super) const STREAMS_MAX: usize = 4_096;
 /// SSRCs of which a single packet was seen so far.
 const NEW_MAX: usize = 4_096;
-/// Packets of a new SSRC that are kept until two are in sequence [RFC3550 §A.1].
+/// Packets of a new SSRC that are kept until it is known for one [RFC3550 §A.1].
 const NEW_PACKETS: usize = 16;
+/// So many packets in a row whose numbers go up by small steps are those of a source of which much
+/// is lost.
+const IN_ORDER: usize = 4;
+const SMALL_STEP: u16 = 64;
 /// Entries of a chunk of the packets.
 const CHUNK: usize = 1 << 16;
 /// Payload types of a stream. More are noise.
@@ -104,8 +108,11 @@ pub(super) struct Stream {
     pub first: i64,
     pub last: i64,
     pub packets: u64,
-    /// Steps from packet to packet, and those that are no small step forward.
+    /// Steps from packet to packet that are no small step forward, and those to the next number.
     odd_steps: u64,
+    next_steps: u64,
+    /// Whether few packets are enough: no stream of the file has more.
+    may_be_short: bool,
     number: u16,
     timestamp: u32,
     /// Units of RTP time in so many ns, without silences, and over all.
@@ -133,6 +140,8 @@ impl Stream {
             last: now,
             packets: 0,
             odd_steps: 0,
+            next_steps: 0,
+            may_be_short: false,
             number: rtp.sequence_number,
             timestamp: rtp.timestamp,
             clock: (0, 0),
@@ -155,6 +164,7 @@ impl Stream {
         if self.packets > 0 {
             let step = rtp.sequence_number.wrapping_sub(self.number);
             self.odd_steps += u64::from(step > LARGE_STEP && step < u16::MAX - LARGE_STEP);
+            self.next_steps += u64::from(step == 1);
             let ahead = rtp.sequence_number.wrapping_sub(self.highest) as i16;
             if ahead > 0 && ahead < LARGE_STEP as i16 {
                 self.missing += i64::from(ahead) - 1;
@@ -198,6 +208,7 @@ impl Stream {
         self.last = self.last.max(other.last);
         self.packets += std::mem::take(&mut other.packets);
         self.odd_steps += other.odd_steps;
+        self.next_steps += other.next_steps;
         self.same_time += other.same_time;
         (self.number, self.timestamp, self.highest) =
             (other.number, other.timestamp, other.highest);
@@ -224,12 +235,16 @@ impl Stream {
     }
 
     /// Whether its numbers go up from packet to packet, as those of RTP do, its timestamps move,
-    /// and its payload type stays.
+    /// and its payload type stays. Of a file with few packets, each number must follow the one
+    /// before.
     pub fn is_rtp(&self) -> bool {
         const LEAST: u64 = 20;
+        const SHORT: u64 = 8;
         const ODD: u64 = 10;
         let moves = self.same_time + 1 < self.packets;
-        self.packets >= LEAST && self.odd_steps * ODD <= self.packets && moves
+        let is_long = self.packets >= LEAST && self.odd_steps * ODD <= self.packets;
+        let is_whole = self.next_steps + 1 == self.packets && self.payload_types.len() == 1;
+        moves && (is_long || self.may_be_short && self.packets >= SHORT && is_whole)
     }
 }
 
@@ -301,22 +316,36 @@ impl Flows {
         self.by_ends.contains_key(&(a, b)) || self.by_ends.contains_key(&(b, a))
     }
 
+    /// Adds a packet, if its source is known; false otherwise.
+    pub fn add_known(
+        &mut self,
+        path: u32,
+        now: i64,
+        rtp: &Rtp,
+        candidates: &Candidates,
+        ip_id: u16,
+    ) -> bool {
+        let Some(stream) = self.by_ssrc.get(&(path, rtp.ssrc)) else { return false };
+        self.offered += 1;
+        self.keep(*stream, now, rtp, candidates, ip_id);
+        true
+    }
+
     /// Adds a packet that looks like RTP. A source counts when two packets are in sequence
-    /// [RFC3550 §A.1].
+    /// [RFC3550 §A.1], or several go up by small steps: two never are where every second one is
+    /// lost.
     pub fn add(&mut self, path: u32, now: i64, rtp: &Rtp, candidates: Candidates, ip_id: u16) {
+        if self.add_known(path, now, rtp, &candidates, ip_id) {
+            return;
+        }
         let key = (path, rtp.ssrc);
         let order = self.offered;
         self.offered += 1;
-        if let Some(stream) = self.by_ssrc.get(&key) {
-            return self.keep(*stream, now, rtp, &candidates, ip_id);
-        }
         if self.new.len() >= NEW_MAX && !self.new.contains_key(&key) {
             self.new.clear();
         }
         let waiting = self.new.entry(key).or_default();
-        let before = waiting.last().map(|it| it.rtp.sequence_number);
-        let is_next = before.is_some_and(|it| rtp.sequence_number == it.wrapping_add(1));
-        if !is_next || self.streams.len() >= STREAMS_MAX {
+        if !is_source(waiting, rtp) || self.streams.len() >= STREAMS_MAX {
             if waiting.len() >= NEW_PACKETS {
                 waiting.remove(0);
             }
@@ -389,6 +418,11 @@ impl Flows {
             }
         }
         self.new.clear();
+        if !self.streams.iter().any(Stream::is_rtp) {
+            for stream in &mut self.streams {
+                stream.may_be_short = true;
+            }
+        }
     }
 
     /// Joins streams that go on between other sockets, by time: behind a NAT with another port,
@@ -485,6 +519,25 @@ impl Flows {
     pub fn take_packets(&mut self) -> impl Iterator<Item = CapturedRtp> + use<> {
         std::mem::take(&mut self.chunks).into_iter().flatten()
     }
+}
+
+/// Whether a packet makes a source of those that wait.
+fn is_source(waiting: &[New], rtp: &Rtp) -> bool {
+    let (mut behind, mut in_order) = (rtp, 1);
+    for New { rtp: before, .. } in waiting.iter().rev() {
+        let step = behind.sequence_number.wrapping_sub(before.sequence_number);
+        if step == 1 && in_order == 1 {
+            return true;
+        }
+        if !(1..=SMALL_STEP).contains(&step) || before.payload_type != rtp.payload_type {
+            return false;
+        }
+        (behind, in_order) = (before, in_order + 1);
+        if in_order == IN_ORDER {
+            return true;
+        }
+    }
+    false
 }
 
 /// Whether a stream begins where another one of its SSRC ends, in time and in numbers.

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use weir_capture::file::{Body, Frame};
 use weir_capture::stream::{Framing, Segment, Streams as TcpStreams};
-use weir_capture::{Content, NoIp, Packet, Rtp, inner, rtp_of};
+use weir_capture::{Content, ETHERNET, NoIp, Packet, Rtp, inner, rtp_of, subframes};
 use weir_wire::rtp::View;
 
 use super::clock::{self, Step};
@@ -25,9 +25,8 @@ const LATEST: u64 = 7_300_000_000_000_000_000;
 const RTCP_BYTES_MAX: usize = 32 << 20;
 const RTCP_MAX: usize = 300_000;
 /// Ports of other protocols, whose packets may look like RTP: DNS, DHCP, TFTP, NTP, NetBIOS, SNMP,
-/// IKE, syslog, SSDP, WS-Discovery, multicast DNS, LLMNR, WireGuard.
-const OTHERS: [u16; 16] =
-    [53, 67, 68, 69, 123, 137, 138, 161, 162, 500, 514, 1900, 3702, 5353, 5355, 51_820];
+/// IKE, syslog. Larger ones may be a call's, which are drawn by chance.
+const OTHERS: [u16; 11] = [53, 67, 68, 69, 123, 137, 138, 161, 162, 500, 514];
 /// A datagram of more bytes does not fit into a packet of the internet's usual 1500.
 const SUPER_PACKET: u32 = 1_472;
 /// Usual sizes of the packets of which such a datagram is made.
@@ -117,17 +116,13 @@ impl Packets {
         self.last = self.last.max(now);
         match frame.body {
             Body::Link(link, data) => {
-                let found = match inner(link, data) {
-                    Ok(found) => found,
-                    Err(why) => {
-                        *self.refused.entry(why).or_default() += 1;
-                        return Ok(());
-                    }
-                };
-                let packet = &data[found.at..];
-                let length = (frame.length as usize).saturating_sub(found.at);
-                let Some((parsed, _)) = Packet::parse(packet, length) else { return Ok(()) };
-                self.ip(now, packet, &parsed, frame.is_sent.or(found.is_sent), found.hardware);
+                let several = subframes(link, data);
+                if several.is_empty() {
+                    self.frame(now, (link, data), frame.length as usize, frame.is_sent);
+                }
+                for own in several {
+                    self.frame(now, (ETHERNET, own), own.len(), frame.is_sent);
+                }
             }
             Body::Received(source, payload) => {
                 let parsed = Packet::of_datagram(payload, source, RECORDER);
@@ -135,6 +130,28 @@ impl Packets {
             }
         }
         Ok(())
+    }
+
+    /// A frame of a link, of `length` bytes on the wire.
+    fn frame(
+        &mut self,
+        now: i64,
+        (link, data): (u32, &[u8]),
+        length: usize,
+        is_sent: Option<bool>,
+    ) {
+        let found = match inner(link, data) {
+            Ok(found) => found,
+            Err(why) => {
+                *self.refused.entry(why).or_default() += 1;
+                return;
+            }
+        };
+        let packet = &data[found.at..];
+        let length = length.saturating_sub(found.at);
+        if let Some((parsed, _)) = Packet::parse(packet, length) {
+            self.ip(now, packet, &parsed, is_sent.or(found.is_sent), found.hardware);
+        }
     }
 
     fn ip(
@@ -246,8 +263,12 @@ impl Packets {
         }
         let size = rtp.header_size + rtp.payload_size;
         let is_offloaded = !self.segments.is_empty() && self.segments.contains_key(&path);
-        if size <= SUPER_PACKET && !is_offloaded {
-            return self.flows.add(path, now, rtp, candidates(content), ip_id);
+        // Small packets may be one datagram of usual size, which the first one of a stream tells.
+        if size <= SUPER_PACKET
+            && !is_offloaded
+            && self.flows.add_known(path, now, rtp, &candidates(content), ip_id)
+        {
+            return;
         }
         if let Some(segment) = segment_size(content, rtp) {
             self.super_packets += 1;
@@ -298,6 +319,12 @@ impl Packets {
         let Some(segment) = own.max(self.segments.get(&path).copied()) else { return };
         self.segments.insert(path, segment);
         let count = size.div_ceil(segment).min(numbers.into());
+        self.split_unseen(path, time, whole, count, ip_id);
+    }
+
+    /// Adds the packets behind the first one of a datagram of so many.
+    fn split_unseen(&mut self, path: u32, time: i64, whole: &Rtp, count: u32, ip_id: u16) {
+        let size = whole.header_size + whole.payload_size;
         self.super_packets += 1;
         self.unsplit += 1;
         for index in 1..count {
@@ -308,8 +335,22 @@ impl Packets {
         }
     }
 
+    /// No packet tells of how many the last datagrams were: the usual size of their path does.
+    fn split_last(&mut self) {
+        // In an order that does not depend on the map's.
+        let last: BTreeMap<_, _> = std::mem::take(&mut self.waiting).into_iter().collect();
+        for ((path, _), (time, whole, ip_id)) in last {
+            let size = whole.header_size + whole.payload_size;
+            if let Some(segment) = self.segments.get(&path) {
+                let count = size.div_ceil(*segment).min(SEGMENTS_MAX.into());
+                self.split_unseen(path, time, &whole, count, ip_id);
+            }
+        }
+    }
+
     /// No more packets come.
     pub fn flush(&mut self, local: Option<LocalEnd>) {
+        self.split_last();
         self.flows.finish();
         if self.untimed > 0 && self.untimed == self.count {
             self.last = self.flows.retime();

@@ -1,7 +1,7 @@
 //! Plays the packets of each call to its recorder, when it is known which end is this one.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use weir::units::{TimeDelta, Timestamp};
 
@@ -27,6 +27,7 @@ pub(super) fn connections(mut packets: Packets, calls: Calls) -> Vec<Connection>
     let interval = Interval::for_all(together);
     let mut recorders: Vec<Recorder> = Vec::new();
     recorders.resize_with(calls.len(), || Recorder::of_capture(interval));
+    let received = received(&packets, &calls);
     // Call and direction of each stream.
     let mut places: Vec<Option<(u32, StreamDirection)>> = vec![None; packets.flows.streams.len()];
     for (at, call) in calls.iter().enumerate() {
@@ -42,6 +43,8 @@ pub(super) fn connections(mut packets: Packets, calls: Calls) -> Vec<Connection>
                 payload_types: found.payload_types.clone(),
                 ends: Some(ends),
                 call_id: call_id.clone(),
+                is_forwarded: direction == StreamDirection::Sent
+                    && is_forwarded(&received, stream.ssrc, ends),
             };
             recorders[at].describe(direction, stream.ssrc, known);
         }
@@ -99,6 +102,34 @@ pub(super) fn connections(mut packets: Packets, calls: Calls) -> Vec<Connection>
         connections.push(connection);
     }
     connections
+}
+
+/// SSRCs of the streams that their calls' own ends receive, with the address of that end, and from
+/// where they come.
+type ReceivedFrom = BTreeMap<(u32, IpAddr), Vec<SocketAddr>>;
+
+fn received(packets: &Packets, calls: &[Call]) -> ReceivedFrom {
+    let mut found = ReceivedFrom::new();
+    for call in calls {
+        for (index, ..) in &call.streams {
+            let stream = &packets.flows.streams[*index as usize];
+            let ends = packets.flows.paths[stream.path as usize].ends;
+            if direction(call, ends) == StreamDirection::Received {
+                found.entry((stream.ssrc, ends.1.ip())).or_default().push(ends.0);
+            }
+        }
+    }
+    found
+}
+
+/// Whether an end sends a stream on that it receives from somebody else.
+fn is_forwarded(received: &ReceivedFrom, ssrc: u32, (from, to): Ends) -> bool {
+    match received.get(&(ssrc, from.ip())).map(Vec::as_slice) {
+        None => false,
+        Some([source]) => *source != to,
+        // From several places, of which one at most is the other end.
+        Some(_) => true,
+    }
 }
 
 /// What else of the file matters to its calls.
