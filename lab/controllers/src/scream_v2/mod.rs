@@ -11,6 +11,7 @@ use weir::controllers::scream_v2::{LossRule, Parameters, ScreamV2};
 pub(crate) fn webrtc(settings: Settings) -> ScreamV2 {
     let mut p = Parameters::DRAFT;
     p.mss = 1280.0;
+    p.follows_packet_size = false;
     p.min_ref_wnd = 1000.0;
     p.head_room = 1.1;
     p.inflection_gain = 2.0;

@@ -2,6 +2,7 @@
 
 mod clock_drift;
 pub mod gcc;
+mod longer_path;
 pub mod nada;
 mod rare_reports;
 mod reported_packets;

@@ -271,8 +271,9 @@ fn it_reaches_1_mbps_within_four_seconds_and_keeps_it_with_a_short_queue() {
     let seen = alone(60, |_| MBPS);
     assert_within(seconds_until(&seen, 950.0), 0.0..4.0);
     assert_within(mean(&seen[5..], |s| s.delivered_kbps), 980.0..1001.0);
-    // The ramp-up may add QBOUND, 50 ms; the burst of a frame comes on top.
-    assert!(seen[5..].iter().all(|second| second.max_queue_ms < 90.0 && second.lost == 0));
+    // The ramp-up may add QBOUND, 50 ms; the burst of a frame comes on top. The packets are larger
+    // than those of the start, which is no queue (NADA-D16).
+    assert!(seen[5..].iter().all(|second| second.max_queue_ms < 95.0 && second.lost == 0));
 }
 
 // The contract: the capacity drops and returns. The losses: NADA-D6.

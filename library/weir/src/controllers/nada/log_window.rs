@@ -77,6 +77,14 @@ impl LogWindow {
         }
     }
 
+    /// NADA-D18: what was seen of the delay was no queue.
+    pub(super) fn forget_delays(&mut self) {
+        for entry in &mut self.entries {
+            entry.reported.delayed = false;
+        }
+        self.delayed = 0;
+    }
+
     fn count(&mut self, reported: Reported) {
         self.lost += usize::from(reported.lost);
         self.marked += usize::from(reported.marked);

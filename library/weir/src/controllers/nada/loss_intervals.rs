@@ -31,6 +31,8 @@ pub(super) struct LossIntervals {
     newest: i64,
     /// `loss_int`; meaningful after the first loss.
     mean: f64,
+    /// The path has been calm since the last loss (NADA-D17).
+    is_over: bool,
 }
 
 impl LossIntervals {
@@ -57,6 +59,13 @@ impl LossIntervals {
         self.events.truncate(MAX_EVENTS);
         self.missing = 1;
         self.mean = self.weighted_mean();
+        self.is_over = false;
+    }
+
+    /// NADA-D17: the path shows no sign of congestion. What filled its queue is gone, so the last
+    /// loss has expired.
+    pub(super) fn on_calm(&mut self) {
+        self.is_over = true;
     }
 
     /// NADA-D5: a packet reported as lost has arrived. If all packets of an event arrive, the event
@@ -93,7 +102,7 @@ impl LossIntervals {
     /// `loss_exp` = `MULTILOSS * loss_int` packets. Then it falls to 0 over another `loss_int`
     /// packets.
     pub(super) fn warping_share(&self, parameters: &Parameters) -> f64 {
-        if !self.has_event() {
+        if !self.has_event() || self.is_over {
             return 0.0;
         }
         let open = self.newest.saturating_sub(self.events[0].sequence_number) as f64;
@@ -165,6 +174,16 @@ mod tests {
             let with_open = (WEIGHTS[0] * open as f64 + closed) / 6.0;
             assert!((open as f64) < Parameters::DEFAULT.multiloss * with_open);
         }
+    }
+
+    // NADA-D17
+    #[test]
+    fn a_calm_path_ends_the_last_loss_until_the_next_one() {
+        let mut intervals = flow(200, &[100]);
+        intervals.on_calm();
+        assert_eq!(intervals.warping_share(&Parameters::DEFAULT), 0.0);
+        intervals.on_loss(210, send_time(210), RTT);
+        assert_eq!(intervals.warping_share(&Parameters::DEFAULT), 1.0);
     }
 
     // NADA-D5

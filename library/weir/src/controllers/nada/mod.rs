@@ -14,7 +14,7 @@
 //!
 //! In the standard, the receiver does the upper half and reports three numbers. Here feedback
 //! covers each packet, so the sender does both halves, as in [NADA §6.4]. Comments in the source
-//! refer to the deviations from the standard as NADA-D1 to NADA-D15.
+//! refer to the deviations from the standard as NADA-D1 to NADA-D19.
 //!
 //! [NADA §4]: https://www.rfc-editor.org/rfc/rfc8698#section-4
 //! [NADA §6.4]: https://www.rfc-editor.org/rfc/rfc8698#section-6.4
@@ -44,9 +44,10 @@ use self::shaping_buffer::ShapingBuffer;
 use crate::controller::{
     Controller, EcnMode, Metrics, RateLimits, Reason, Settings, Signals, Target,
 };
+use crate::controllers::longer_path::{LongerPath, Ways};
 use crate::controllers::reported_packets::{Covered, ReportedPackets};
 use crate::controllers::silence::{ReportInterval, Silence};
-use crate::feedback::{Ecn, FeedbackReport, PacketReport, SentPacket};
+use crate::feedback::{ArrivalTimes, Ecn, FeedbackReport, PacketReport, SentPacket};
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 /// The NADA controller.
@@ -56,6 +57,7 @@ pub struct Nada {
     settings: Settings,
     receiver_limit: Option<Bitrate>,
     delay: OneWayDelay,
+    longer_path: LongerPath,
     rtt: MinFilter,
     window: LogWindow,
     loss_intervals: LossIntervals,
@@ -93,6 +95,7 @@ impl Nada {
             settings,
             receiver_limit: None,
             delay: OneWayDelay::new(),
+            longer_path: LongerPath::default(),
             rtt: MinFilter::new(),
             window: LogWindow::default(),
             loss_intervals: LossIntervals::default(),
@@ -124,7 +127,7 @@ impl Nada {
         let covered = self.coverage.on_packet(packet);
         let mut reported = Reported { lost: true, ..Reported::default() };
         if let (Some(arrival), Some(delay)) = (packet.arrival_time, packet.one_way_delay()) {
-            self.delay.on_packet(now, send_time, delay);
+            self.delay.on_packet(now, send_time, delay, packet.size);
             // NADA-D13: packets on which no report came have arrived, too.
             if let Covered::New { missing } = covered {
                 // After a longer gap, only some of them are of this window.
@@ -167,6 +170,9 @@ impl Nada {
         };
         self.signal = CongestionSignal::new(&measured, p);
         self.mode = Mode::of(&self.window);
+        if self.mode == Mode::RampUp {
+            self.loss_intervals.on_calm();
+        }
         let input = Input {
             mode: self.mode,
             signal: self.signal,
@@ -178,6 +184,27 @@ impl Nada {
         let before = self.reference.rate();
         let reason = self.reference.update(now, &input, p);
         self.retarget(before, reason);
+    }
+
+    /// NADA-D18: a path that became longer both ways has a new base delay and the rate of before.
+    fn look_for_new_path(&mut self, now: Timestamp, report: &FeedbackReport) {
+        if report.arrival_times == ArrivalTimes::RoundTrip {
+            return;
+        }
+        let newest = report.packets.iter().rev().find(|packet| packet.arrival_time.is_some());
+        let Some((there, arrival)) =
+            newest.and_then(|packet| packet.one_way_delay().zip(packet.arrival_time))
+        else {
+            return;
+        };
+        let (ways, before) = (Ways { there, back: now - arrival }, self.reference.rate());
+        let round_trip = there + ways.back;
+        if let Some(rate) = self.longer_path.on_report(now, ways, round_trip, before) {
+            self.delay.on_new_path();
+            self.window.forget_delays();
+            self.reference.on_new_path(rate);
+            self.retarget(before, Reason::NewRoute);
+        }
     }
 
     /// NADA-D10: derives target bitrate and pacing rate from `r_ref`, each time `r_ref` is updated.
@@ -221,14 +248,17 @@ impl Controller for Nada {
         self.reports.on_report(now);
         if report.new_clock {
             self.delay.on_new_clock();
+            self.longer_path = LongerPath::default();
             self.receive_rate = ReceiveRate::default();
         }
         if let Some(rtt) = report.rtt(now) {
             self.rtt.push(rtt.max(TimeDelta::ZERO));
         }
         self.coverage.begin_report();
-        self.delay.begin_report(now, report);
         let window = self.window_length();
+        let arrives = self.receive_rate.bitrate(window).unwrap_or(Bitrate::ZERO);
+        self.delay.begin_report(now, report, arrives.max(self.reference.rate()));
+        self.look_for_new_path(now, report);
         for packet in &report.packets {
             self.on_packet_report(now, packet, window);
         }

@@ -184,6 +184,12 @@ impl ReferenceRate {
         self.rate = self.limits.clamp(rate);
     }
 
+    /// NADA-D18: the path is longer than before, when this was the rate. Its delay was no queue.
+    pub(super) fn on_new_path(&mut self, rate: Bitrate) {
+        self.rate = self.limits.clamp(rate);
+        self.previous_signal = TimeDelta::ZERO;
+    }
+
     /// NADA-D9: lowers `r_ref` because feedback is missing.
     pub(super) fn on_silence(&mut self) {
         self.rate = self.limits.clamp(self.rate * SILENCE_FACTOR);

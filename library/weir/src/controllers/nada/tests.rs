@@ -102,18 +102,44 @@ fn the_ramp_up_ends_where_15_packets_in_a_row_waited_for_10_ms() {
 fn a_long_queue_counts_for_less_while_a_loss_is_live() {
     let d_tilde = |is_lost: bool, turns_up: bool| {
         let mut nada = nada(150, 300, 2500);
-        feed(&mut nada, 0..8, |n| if n == 35 && is_lost { lost(n) } else { packet(n) });
-        feed(&mut nada, 8..10, |number| match number {
-            80 if turns_up => PacketReport { recovered: true, ..packet(35) },
+        feed(&mut nada, 0..5, |n| if n == 35 && is_lost { lost(n) } else { packet(n) });
+        feed(&mut nada, 5..7, |number| match number {
+            50 if turns_up => PacketReport { recovered: true, ..packet(35) },
             _ => packet(number),
         });
-        feed(&mut nada, 10..12, |number| queued(number, 60_000));
+        feed(&mut nada, 7..9, |number| queued(number, 60_000));
         nada.metrics().signals[1]
     };
     assert_eq!(d_tilde(false, false), ("d_tilde_ms", 60.0));
     let (_, warped) = d_tilde(true, false);
     assert!((warped - 45.242).abs() < 1e-3, "{warped}");
     assert_eq!(d_tilde(true, true), ("d_tilde_ms", 60.0));
+}
+
+// NADA-D17
+#[test]
+fn a_loss_counts_no_longer_once_the_path_was_calm() {
+    let mut nada = nada(150, 300, 2500);
+    feed(&mut nada, 0..10, |n| if n == 35 { lost(n) } else { packet(n) });
+    assert_eq!(nada.metrics().state, "accelerated ramp-up");
+    feed(&mut nada, 10..12, |number| queued(number, 60_000));
+    assert_eq!(nada.metrics().signals[1], ("d_tilde_ms", 60.0));
+}
+
+// NADA-D18: the path is 100 ms longer each way from packet 100 on.
+#[test]
+fn a_path_that_is_longer_both_ways_keeps_the_rate() {
+    let mut nada = nada(150, 300, 2500);
+    feed(&mut nada, 0..30, packet);
+    let before = nada.target().bitrate;
+    for round in 30..60 {
+        let later = |number| queued(number, 100_000);
+        let packets: Vec<_> = (10 * round..10 * (round + 1)).map(later).collect();
+        let report = FeedbackReport { packets, ..FeedbackReport::default() };
+        nada.on_feedback(at(100 * round + 370), &report);
+    }
+    assert_eq!(nada.metrics().queuing_delay, Some(TimeDelta::ZERO));
+    assert!(nada.target().bitrate >= before, "{}", nada.target().bitrate);
 }
 
 // [NADA §5.1.2]

@@ -54,6 +54,11 @@ impl AverageDelay {
         true
     }
 
+    /// SCREAMV2-D13: the delay was no queue.
+    pub fn forget(&mut self) {
+        (self.average, self.before) = (TimeDelta::ZERO, TimeDelta::ZERO);
+    }
+
     /// The averaged queuing delay, `qdelay_avg`.
     pub fn value(&self) -> TimeDelta {
         self.average

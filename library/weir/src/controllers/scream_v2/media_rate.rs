@@ -26,6 +26,8 @@ const SMALL_WINDOW_MAX: f64 = 0.2;
 #[derive(Clone, Debug)]
 pub(super) struct MediaRate {
     p: Parameters,
+    /// `MSS` in bytes (SCREAMV2-D11).
+    mss: f64,
     /// Reduction of the rate because of the send queue, `rate_adjust_factor`.
     rate_adjust: f64,
     /// Averaged excess of the frame sizes, `frame_size_dev`.
@@ -34,7 +36,12 @@ pub(super) struct MediaRate {
 
 impl MediaRate {
     pub fn new(p: Parameters) -> Self {
-        Self { p, rate_adjust: 0.0, frame_size_deviation: 0.0 }
+        Self { p, mss: p.mss, rate_adjust: 0.0, frame_size_deviation: 0.0 }
+    }
+
+    /// SCREAMV2-D11: segments have this size from now on.
+    pub fn set_segment(&mut self, mss: f64) {
+        self.mss = mss;
     }
 
     /// Takes a complete frame that was encoded for this target bitrate.
@@ -54,7 +61,7 @@ impl MediaRate {
     /// `target_bitrate` before the limits apply.
     pub fn bitrate(&self, ref_wnd: f64, segment_ratio: f64, rtt: TimeDelta) -> Bitrate {
         let scale = 1.0 - (segment_ratio - SMALL_WINDOW).clamp(0.0, SMALL_WINDOW_MAX);
-        let scale = scale * self.p.mss / (self.p.mss + self.p.packet_overhead);
+        let scale = scale * self.mss / (self.mss + self.p.packet_overhead);
         let divisor = self.p.media_head_room + self.rate_adjust + self.frame_size_deviation;
         DataSize::from_bytes((ref_wnd * scale / divisor) as u64) / rtt
     }
@@ -62,7 +69,7 @@ impl MediaRate {
     /// The window that gives this bitrate before any frame was measured (SCREAMV2-D1).
     pub fn window_for(&self, bitrate: Bitrate, rtt: TimeDelta) -> f64 {
         let bytes = (bitrate * rtt).as_bytes() as f64;
-        bytes * self.p.media_head_room * (self.p.mss + self.p.packet_overhead) / self.p.mss
+        bytes * self.p.media_head_room * (self.mss + self.p.packet_overhead) / self.mss
     }
 
     /// Reduction of the rate because of the send queue, `rate_adjust_factor`.

@@ -14,7 +14,7 @@
 //!
 //! Implements draft-ietf-ccwg-rfc8298bis-screamv2-01. The reference window is the target bitrate
 //! times the round-trip time; bytes in flight may exceed it. Comments in the source refer to the
-//! deviations as SCREAMV2-D1 to SCREAMV2-D10.
+//! deviations as SCREAMV2-D1 to SCREAMV2-D13.
 
 mod acked_bitrate;
 mod average_delay;
@@ -26,23 +26,27 @@ mod loss_round_trips;
 mod media_queue;
 mod media_rate;
 mod parameters;
+mod path;
 mod policer;
 mod reference_window;
 mod round_trip_flight;
+mod segment;
 mod sender_transmission;
 #[cfg(test)]
 mod tests;
+mod way_back;
 
 use crate::controller::{
     Burst, Controller, EcnMode, Metrics, RateLimits, Reason, Settings, Signals, Target,
 };
+use crate::controllers::longer_path::LongerPath;
 use crate::controllers::rare_reports::{RareSteps, beyond};
 use crate::controllers::reported_packets::{Covered, ReportedPackets};
 use crate::controllers::scream_common::{
     Acknowledgement, BytesInFlight, DelayTarget, INITIAL_RTT, LossEventRate, LostPackets,
     QueuingDelay, RTT_MAX, Silence, SmoothedRtt,
 };
-use crate::feedback::{FeedbackReport, PacketReport, SentPacket};
+use crate::feedback::{ArrivalTimes, FeedbackReport, SentPacket};
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 use acked_bitrate::AckedBitrate;
@@ -57,10 +61,12 @@ use media_rate::MediaRate;
 pub use parameters::{LossRule, Parameters};
 use policer::PolicerGuard;
 use reference_window::{
-    ACKED_BITRATE_MARGIN, BETA_LOSS, Conditions, Congestion, LONG_RTT, ReferenceWindow, VIRTUAL_RTT,
+    ACKED_BITRATE_MARGIN, BETA_LOSS, Conditions, Congestion, LONG_RTT, ReferenceWindow,
 };
 use round_trip_flight::RoundTripFlight;
+use segment::Segment;
 use sender_transmission::{pacing_rate, send_window};
+use way_back::WayBack;
 
 /// `QDELAY_TARGET_LO`: the lowest delay target [SCREAMV2 §4.2.2].
 const QDELAY_TARGET_LO: TimeDelta = TimeDelta::from_millis(60);
@@ -110,6 +116,9 @@ pub struct ScreamV2 {
     /// Used if [`Options::reduce_jitter`] is set.
     jitter: Option<DelayJitter>,
     drift: ClockDrift,
+    longer_path: LongerPath,
+    way_back: WayBack,
+    segment: Segment,
     lost: LostPackets,
     loss_events: LossEventRate,
     /// Used if [`Settings::tolerate_random_loss`] is set, or with [`LossRule::Rate`].
@@ -176,6 +185,9 @@ impl ScreamV2 {
             delay_target: DelayTarget::new(QDELAY_TARGET_LO),
             jitter: options.reduce_jitter.then(|| DelayJitter::new(QDELAY_TARGET_LO)),
             drift: ClockDrift::default(),
+            longer_path: LongerPath::default(),
+            way_back: WayBack::default(),
+            segment: Segment::default(),
             lost: LostPackets::default(),
             loss_events: LossEventRate::default(),
             loss_rate: loss_bounds(&settings, &p).map(LossRate::new),
@@ -209,35 +221,6 @@ impl ScreamV2 {
 
     fn jitter_scale(&self) -> f64 {
         self.jitter.as_ref().map_or(1.0, DelayJitter::scale)
-    }
-
-    fn measure_delay(&mut self, now: Timestamp, newest: &PacketReport) {
-        let first = self.rtt.measured().is_none();
-        let sample = self.rtt.update_after(now, now - newest.send_time, self.wait);
-        if first {
-            // SCREAMV2-D1: window for the start bitrate at the measured round-trip time.
-            let window = self.rate.window_for(self.settings.limits.start(), sample);
-            self.window = ReferenceWindow::new(window, self.p);
-        }
-        if let Some(one_way_delay) = newest.one_way_delay() {
-            self.queuing_delay.update(now, one_way_delay, sample);
-        }
-        let (delay, rtt) = (self.queuing_delay.value(), self.rtt.value());
-        let target = self.delay_target.value();
-        if let Some(jitter) = &mut self.jitter {
-            jitter.on_delay(delay, target);
-        }
-        if self.average_delay.update(now, rtt.min(VIRTUAL_RTT), self.wait, delay)
-            && let Some(jitter) = &mut self.jitter
-        {
-            jitter.update();
-        }
-        if self.drift.update(now, rtt, delay, target) {
-            self.queuing_delay.forget_base();
-        }
-        if self.p.adapts_delay_target {
-            self.delay_target.update(delay, self.loss_events.value());
-        }
     }
 
     fn count_losses(&mut self, now: Timestamp, report: &FeedbackReport, ack: &Acknowledgement) {
@@ -390,6 +373,7 @@ impl ScreamV2 {
             path: self.path_time(),
             wait: self.wait,
             most: self.rate.window_for(most, time),
+            carried: self.rate.window_for(acked * self.p.head_room, time),
             drains: (too_long / seen_after).clamp(0.0, DRAIN_MAX),
             delay_fraction: self.queuing_delay.value() / self.delay_target.value(),
             jitter_scale: self.jitter_scale(),
@@ -454,6 +438,7 @@ impl Controller for ScreamV2 {
     fn on_packet_sent(&mut self, now: Timestamp, packet: &SentPacket) {
         self.tick_at.get_or_insert(now + SILENCE_TICK);
         self.queue.set_queued(packet.queued);
+        self.segment.on_packet_sent(now, packet.size);
         self.flight.on_packet_sent(packet);
         self.round_trip_flight.record(self.flight.bytes());
         self.silence.on_packet_sent(now, packet.size, self.rtt.value());
@@ -469,7 +454,11 @@ impl Controller for ScreamV2 {
         if let Some(newest) = &ack.newest {
             self.silence.on_acknowledged(now, self.flight.bytes());
             self.update_wait();
+            if report.arrival_times != ArrivalTimes::RoundTrip {
+                self.look_for_new_path(now, newest);
+            }
             self.measure_delay(now, newest);
+            self.update_segment();
             if self.p.counts_hold_time {
                 self.hold_time += (span(report) - self.hold_time) * HOLD_TIME_GAIN;
             }

@@ -23,6 +23,8 @@ pub enum LossRule {
 pub struct Parameters {
     /// `MSS`: segment size, bytes.
     pub mss: f64,
+    /// Whether segments, and the smallest window with them, are smaller on narrow links.
+    pub follows_packet_size: bool,
     /// `MIN_REF_WND`: minimum reference window, bytes.
     pub min_ref_wnd: f64,
     /// `BYTES_IN_FLIGHT_HEAD_ROOM`: limit of the window's growth over the bytes in flight.
@@ -58,6 +60,7 @@ impl Parameters {
     /// the adaptation of the delay target.
     pub const DRAFT: Self = Self {
         mss: 1000.0,
+        follows_packet_size: true,
         min_ref_wnd: 3000.0,
         head_room: 1.5,
         inflection_gain: 8.0,

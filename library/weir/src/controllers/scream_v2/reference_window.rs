@@ -1,7 +1,8 @@
 //! Reference window: the bytes in flight from which the target bitrate is computed.
 //!
 //! Implements [SCREAMV2 §4.2.2] and [SCREAMV2 §4.5.3]. Departs from them in SCREAMV2-D1 (initial
-//! window), SCREAMV2-D2 (silence).
+//! window), SCREAMV2-D2 (silence), SCREAMV2-D9 to SCREAMV2-D12 (rare reports, long round trips,
+//! narrow links, ways back).
 
 use super::parameters::Parameters;
 use crate::controller::Reason;
@@ -82,6 +83,8 @@ pub(super) struct Conditions {
     /// The largest window then, in bytes, and the part of it that a queue takes to drain.
     pub most: f64,
     pub drains: f64,
+    /// Then the window that would hold what arrives, with the head room of the flight.
+    pub carried: f64,
     /// Queuing delay relative to its target, `qdelay / qdelay_target`.
     pub delay_fraction: f64,
     /// Scale of changes because of delay jitter, `ref_wnd_delay_scale`.
@@ -120,6 +123,10 @@ impl Conditions {
 #[derive(Clone, Debug)]
 pub(super) struct ReferenceWindow {
     p: Parameters,
+    /// `MSS` and `MIN_REF_WND` in bytes, and the part of a segment in growth (SCREAMV2-D11).
+    mss: f64,
+    min: f64,
+    growth: f64,
     /// `ref_wnd` in bytes.
     size: f64,
     /// `ref_wnd_i`: size of the window when congestion last ended its growth.
@@ -137,12 +144,21 @@ impl ReferenceWindow {
     pub fn new(size: f64, p: Parameters) -> Self {
         Self {
             size: size.max(p.min_ref_wnd),
+            mss: p.mss,
+            min: p.min_ref_wnd,
+            growth: 1.0,
             p,
             inflection: 1.0,
             has_grown: true,
             congested: None,
             reacted: None,
         }
+    }
+
+    /// SCREAMV2-D11: segments have this size from now on, and growth is this part of them.
+    pub fn set_segment(&mut self, mss: f64, growth: f64) {
+        (self.mss, self.growth) = (mss, growth);
+        self.min = self.p.min_ref_wnd * (mss / self.p.mss);
     }
 
     /// Whether enough time has passed since the last reaction [SCREAMV2 §4.2.1].
@@ -179,7 +195,7 @@ impl ReferenceWindow {
             Congestion::VirtualMark(_) if at.is_late() => 1.0 - at.drains,
             Congestion::VirtualMark(alpha) => 1.0 - self.backoff(alpha, at),
         };
-        self.size = (self.size * factor).max(self.p.min_ref_wnd);
+        self.size = (self.size * factor).max(self.min);
         self.reacted = Some(now);
     }
 
@@ -198,18 +214,20 @@ impl ReferenceWindow {
     /// Grows the window by bytes that were newly acknowledged and not marked [SCREAMV2 §4.2.2.2].
     pub fn grow(&mut self, now: Timestamp, newly_acked: DataSize, at: &Conditions) {
         let scale = self.inflection_scale();
-        let mut increment = newly_acked.as_bytes() as f64 * self.segment_ratio();
+        let mut increment = newly_acked.as_bytes() as f64 * self.segment_ratio() * self.growth;
         increment *= (at.rtt / VIRTUAL_RTT).min(1.0);
         increment *= scale.max(INCREASE_SCALE_MIN);
         increment *= at.jitter_scale.max(JITTER_SCALE_MIN);
-        let multiplicative = MUL_INCREASE_FACTOR * self.size / self.p.mss;
+        let multiplicative = MUL_INCREASE_FACTOR * self.size / self.mss;
         increment *= 1.0 + multiplicative * self.post_congestion_scale(now, at) * scale;
         // SCREAMV2-D10: the rate is the window over the round trip.
         let most = newly_acked.as_bytes() as f64 * LONG_STEP_MAX;
         increment = (increment * at.long() * at.long()).min(increment.max(most));
-        let limit = self.p.mss + at.max_in_flight.as_bytes() as f64 * self.p.head_room;
+        let mut limit = self.mss + at.max_in_flight.as_bytes() as f64 * self.p.head_room;
         if at.wait > TimeDelta::ZERO {
-            // SCREAMV2-D9: as many round trips have passed, but their effect is known only now.
+            // SCREAMV2-D9: as many round trips have passed, but their effect is known only now. Of
+            // what is in flight, a report that came sooner than usual leaves less.
+            limit = limit.max(at.carried);
             increment *= at.feedback_time() / at.rtt;
             increment = increment.min(limit.min(at.most) - self.size);
         }
@@ -233,18 +251,18 @@ impl ReferenceWindow {
 
     /// Share of one segment in the window, `ref_wnd_ratio`.
     pub fn segment_ratio(&self) -> f64 {
-        (self.p.mss / self.size).min(1.0)
+        (self.mss / self.size).min(1.0)
     }
 
     /// Scales window and inflection point to a new share of a coupled rate.
     pub fn scale(&mut self, factor: f64) {
-        self.size = (self.size * factor).max(self.p.min_ref_wnd);
+        self.size = (self.size * factor).max(self.min);
         self.inflection = (self.inflection * factor).max(1.0);
     }
 
     /// Lowers the window to this size, if it is larger.
     pub fn limit(&mut self, most: f64) {
-        self.size = self.size.min(most.max(self.p.min_ref_wnd));
+        self.size = self.size.min(most.max(self.min));
     }
 
     /// When congestion last reduced the window.
@@ -273,6 +291,7 @@ mod tests {
         wait: TimeDelta::ZERO,
         most: f64::MAX,
         drains: 0.0,
+        carried: 0.0,
         delay_fraction: 0.0,
         jitter_scale: 1.0,
         max_in_flight: DataSize::from_bytes(1 << 30),
@@ -304,6 +323,32 @@ mod tests {
         assert_eq!(reduced(10_000.0, Congestion::Silence, &CALM), 7_000.0);
         assert_eq!(reduced(10_000.0, Congestion::ClassicMark, &CALM), 8_000.0);
         assert_eq!(reduced(3_100.0, Congestion::Loss, &CALM), 3_000.0);
+    }
+
+    // SCREAMV2-D11
+    #[test]
+    fn on_a_narrow_link_three_segments_stay_and_growth_is_one_of_them() {
+        let mut window = window(3_000.0);
+        window.set_segment(250.0, 1.0);
+        window.limit(800.0);
+        window.reduce(at(1_000), Congestion::Loss, &CALM);
+        assert_eq!(window.size, 750.0);
+        window.inflection = 1.0;
+        window.grow(at(20_000), DataSize::from_bytes(750), &CALM);
+        assert_eq!(window.size, 1_015.0, "a segment and 2 %");
+        window.set_segment(250.0, 0.3);
+        window.grow(at(20_000), DataSize::from_bytes(1_000), &CALM);
+        assert!((window.size - 1_094.5).abs() < 1.0, "a third of it: {}", window.size);
+    }
+
+    // SCREAMV2-D9: the usual report comes after four times as long as this one.
+    #[test]
+    fn a_report_that_comes_sooner_than_usual_does_not_end_growth() {
+        let wait = TimeDelta::from_secs(4);
+        let in_flight = DataSize::from_bytes(2_500);
+        let rare = Conditions { wait, max_in_flight: in_flight, most: 15_000.0, ..CALM };
+        assert_eq!(growth(1.0, None, &rare), 0.0);
+        assert_eq!(growth(1.0, None, &Conditions { carried: 12_000.0, ..rare }), 2_000.0);
     }
 
     // [SCREAMV2 §4.2.2.1]

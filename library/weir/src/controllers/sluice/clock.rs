@@ -18,6 +18,8 @@ const LEAST: TimeDelta = TimeDelta::from_millis(5);
 const CHANCES: usize = 4;
 /// A step is longer than this many times the noise of the delay.
 const NOISES: i64 = 4;
+/// A longer queue drains within a few reports, so the delays before a step are no guide.
+const LONG_QUEUE: TimeDelta = TimeDelta::from_millis(50);
 /// Reports before the shortest return time is known: a receiver holds most of them back.
 const ENOUGH: u32 = 20;
 
@@ -163,7 +165,9 @@ impl ReceiverClock {
         if !is_told && !is_far {
             return delay;
         }
-        // The queue is as it was.
+        // The queue is as it was. Of a long one, the way back tells more.
+        let drains = is_told && queue.above_base(usual) > LONG_QUEUE;
+        let by = if drains { self.fell } else { by };
         self.ahead += by;
         self.fell = TimeDelta::ZERO;
         self.recent[0].return_time += by;
@@ -172,7 +176,7 @@ impl ReceiverClock {
             // It may be on either clock.
             recent.return_time = TimeDelta::MAX;
         }
-        usual
+        delay - by
     }
 }
 
@@ -247,6 +251,21 @@ mod tests {
                 let least = if step > ms(-60) { step.min(ms(-1)) } else { ms(-1) };
                 assert!((least..=ms(1)).contains(&change), "{step}: {change}");
             }
+        }
+    }
+
+    // S-37
+    #[test]
+    fn a_step_while_a_queue_drains_leaves_what_has_drained() {
+        for step in [-3_600_000, -30_000, -2_000, 2_000, 60_000] {
+            let seen = delays((0..60).map(|number| {
+                // It falls by 30 ms from report to report.
+                let waits = ms(if number < 25 { 0 } else { (400 - (number - 25) * 30).max(0) });
+                let held = ms(number * 7 % 10);
+                report(number, waits, held, ms(if number < 30 { 0 } else { step }))
+            }));
+            let change = seen[59] - seen[0];
+            assert!(change.abs() <= ms(10), "{step}: {change}");
         }
     }
 

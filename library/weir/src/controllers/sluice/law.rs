@@ -88,7 +88,7 @@ impl Sluice {
         let kept = 1.0 - self.surplus() * self.p.g_track * seen.step_s; // S-27
         (self.level, self.rate) = (self.level * kept, self.rate * kept);
         // What was crowded may be calm by now, and long before crowding is taken back.
-        let crowded = self.crowding.time() > self.p.t_rival + self.rtt()
+        let crowded = self.crowding.time() > self.p.t_rival * self.loops() + self.rtt()
             && self.calm_s.is_none()
             && seen.queue < self.p.t_effect
             && !self.sharing.is_alone(&self.p);

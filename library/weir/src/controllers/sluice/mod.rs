@@ -104,6 +104,8 @@ pub struct Sluice {
     /// Scale of the reference delay: below 1 after losses at a standing queue.
     scale: f64,
     last_report: Option<Timestamp>,
+    /// The rate before the first silence, until the first report says that it was none (S-23).
+    unheard: Option<Bitrate>,
     reports: ReportInterval,
     /// Seconds for which no queue has stood; `None` while one stands. A report counts with at most
     /// `Parameters::step_max`: rare reports do not make the growth fast.
@@ -164,6 +166,7 @@ impl Sluice {
             uncrowded: start,
             scale: 1.0,
             last_report: None,
+            unheard: None,
             reports: ReportInterval::default(),
             calm_s: None,
             crowding: Crowding::default(),
@@ -207,6 +210,11 @@ impl Sluice {
         self.p.t_loop + self.loop_delay() + beyond(self.path_time(), self.p.t_loop)
     }
 
+    /// How many times as long as usual it takes to drain a queue where reports are rare.
+    fn loops(&self) -> f64 {
+        1.0 + self.loop_delay() / self.p.t_loop
+    }
+
     /// Time of one packet at the current rate.
     fn packet_time(&self) -> TimeDelta {
         DataSize::from_bytes(self.packet_bytes as u64) / self.rate
@@ -242,6 +250,11 @@ impl Sluice {
     /// The step of the rate after a report.
     fn act(&mut self, now: Timestamp) {
         self.silence.on_feedback();
+        if let Some(rate) = self.unheard.take()
+            && self.losses.ratio() == 0.0
+        {
+            (self.rate, self.level) = (rate, rate);
+        }
         let seen = self.see(now);
         let reason = self.step(&seen);
         let tests = self.test_base(&seen);
@@ -358,6 +371,7 @@ impl Controller for Sluice {
     fn set_limits(&mut self, _now: Timestamp, limits: RateLimits) {
         self.settings.limits = limits;
         self.rate = limits.clamp(self.rate);
+        self.unheard = self.unheard.map(|rate| limits.clamp(rate));
         self.retarget(Reason::Limits);
     }
 
@@ -374,6 +388,9 @@ impl Controller for Sluice {
 
     fn on_timeout(&mut self, now: Timestamp) {
         if self.silence.has_ended(now) {
+            if self.last_report.is_none() {
+                self.unheard.get_or_insert(self.rate);
+            }
             let least = self.settings.limits.min();
             self.rate = (self.rate * 0.5).max(least);
             self.level = self.radio.between(self.rate, (self.level * 0.5).max(least));

@@ -4,7 +4,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use super::*;
-use crate::feedback::PacketReport;
+use crate::feedback::{FeedbackReport, PacketReport};
 
 const PACKET: DataSize = DataSize::from_bytes(1_200);
 const STEP: TimeDelta = TimeDelta::from_millis(5);
@@ -280,6 +280,28 @@ fn after_the_start_no_step_is_larger_than_the_fastest_growth() {
     path.run(ms(10_000));
     let largest = path.targets.windows(2).map(|pair| pair[1].0 / pair[0].0).fold(0.0, f64::max);
     assert!(largest < 1.1, "a step of {largest}");
+}
+
+// S-23
+#[test]
+fn a_first_report_without_losses_brings_the_rate_before_it_back_and_one_with_losses_does_not() {
+    for (lost, target) in [(0, 1_000), (30, 500)] {
+        let mut sluice = sluice(150, 1_000, 2_500);
+        let at = |step: i64| Timestamp::from_millis(10_000 + 20 * step);
+        let mut packets = Vec::new();
+        for step in 0..90 {
+            if sluice.next_timeout().is_some_and(|due| due <= at(step)) {
+                sluice.on_timeout(at(step));
+            }
+            sluice.on_packet_sent(at(step), &SentPacket::new(step, PACKET));
+            let arrival = (step >= lost).then_some(at(step) + ms(20));
+            packets.push(PacketReport::new(step, PACKET, at(step)).with_arrival_time(arrival));
+        }
+        assert_eq!(sluice.target().bitrate, kbps(500));
+        sluice.on_feedback(at(90), &FeedbackReport::new(packets));
+        let rate = sluice.target().bitrate;
+        assert!(rate >= kbps(target) && rate < kbps(target) * 1.5, "{lost}: {rate}");
+    }
 }
 
 // S-23
