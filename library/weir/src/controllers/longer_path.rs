@@ -113,7 +113,9 @@ impl LongerPath {
 
     fn look_for_change(&mut self, now: Timestamp, ways: Ways, rate: Bitrate) {
         let before = self.shortest.into_iter().flatten().reduce(Ways::shorter);
-        if let Some(before) = before.filter(|before| ways.beyond(*before).is_some()) {
+        if let Some(before) = before
+            && ways.beyond(before).is_some()
+        {
             self.suspect = Some(Suspect::new(now, ways, before, rate));
             return;
         }
@@ -121,8 +123,7 @@ impl LongerPath {
             self.shortest = [None, self.shortest[0]];
             (self.period_begin, self.period_reports) = (now, 0);
         }
-        let shortest = self.shortest[0].map_or(ways, |shortest| shortest.shorter(ways));
-        self.shortest[0] = Some(shortest);
+        self.shortest[0] = Some(self.shortest[0].unwrap_or(ways).shorter(ways));
         self.period_reports += 1;
     }
 }
