@@ -1,8 +1,8 @@
 //! A path that becomes longer both ways at once (NADA-D18, SCREAMV2-D13).
 //!
-//! A one-way delay alone takes it for a queue, which no lower rate drains. But a queue makes one way
-//! longer, and a new path both: the time of a packet there, and that of its report back. A clock
-//! that steps makes one time longer and the other one shorter.
+//! A one-way delay alone takes it for a queue, which no lower rate drains. But a queue makes one
+//! way longer, and a new path both: the time of a packet there, and that of its report back. A
+//! clock that steps makes one time longer and the other one shorter.
 
 use crate::units::{Bitrate, TimeDelta, Timestamp};
 
@@ -113,7 +113,9 @@ impl LongerPath {
 
     fn look_for_change(&mut self, now: Timestamp, ways: Ways, rate: Bitrate) {
         let before = self.shortest.into_iter().flatten().reduce(Ways::shorter);
-        if let Some(before) = before.filter(|before| ways.beyond(*before).is_some()) {
+        if let Some(before) = before
+            && ways.beyond(before).is_some()
+        {
             self.suspect = Some(Suspect::new(now, ways, before, rate));
             return;
         }
@@ -121,8 +123,7 @@ impl LongerPath {
             self.shortest = [None, self.shortest[0]];
             (self.period_begin, self.period_reports) = (now, 0);
         }
-        let shortest = self.shortest[0].map_or(ways, |shortest| shortest.shorter(ways));
-        self.shortest[0] = Some(shortest);
+        self.shortest[0] = Some(self.shortest[0].unwrap_or(ways).shorter(ways));
         self.period_reports += 1;
     }
 }
@@ -155,14 +156,17 @@ mod tests {
         found
     }
 
+    /// Both ways are this much longer from 10 s on.
+    fn longer(time: i64, by: i64) -> (i64, i64) {
+        if time < 10_000 { (20, 20) } else { (20 + by, 20 + by) }
+    }
+
     // NADA-D18, SCREAMV2-D13
     #[test]
     fn a_path_that_is_longer_both_ways_is_known_after_two_round_trips() {
-        let longer =
-            |by: i64| move |time| if time < 10_000 { (20, 20) } else { (20 + by, 20 + by) };
-        assert_eq!(found(longer(30)), [(10_400, RATE)]);
-        assert_eq!(found(longer(280)), [(11_200, RATE)]);
-        assert_eq!(found(longer(29)), []);
+        assert_eq!(found(|time| longer(time, 30)), [(10_400, RATE)]);
+        assert_eq!(found(|time| longer(time, 280)), [(11_200, RATE)]);
+        assert_eq!(found(|time| longer(time, 29)), []);
         // The ways need not be alike, nor the clocks.
         let unlike = |time| if time < 10_000 { (-7_000, 7_100) } else { (-6_800, 7_160) };
         assert_eq!(found(unlike), [(10_750, RATE)]);

@@ -73,20 +73,23 @@ impl Samples {
         self.next = (self.next + 1) % FILTER_SAMPLES;
     }
 
+    /// The newest with 1, the one before it with 2.
+    fn back(&self, number: usize) -> Sample {
+        self.samples[(self.next + FILTER_SAMPLES - number) % FILTER_SAMPLES]
+    }
+
     /// The time in which all of them left. Unused entries left long ago.
     fn time(&self) -> TimeDelta {
-        self.samples[(self.next + FILTER_SAMPLES - 1) % FILTER_SAMPLES].sent
-            - self.samples[self.next].sent
+        self.back(1).sent - self.samples[self.next].sent
     }
 
     /// The shortest delay and the smallest size of so many of the newest packets, of which only
     /// those count that left at most this time before the newest one.
     fn least_of(&self, count: usize, time: TimeDelta) -> Option<(TimeDelta, DataSize)> {
-        let place = |back: usize| (self.next + FILTER_SAMPLES - back) % FILTER_SAMPLES;
-        let newest = self.samples[place(1)];
+        let newest = self.back(1);
         let (mut delay, mut size) = (newest.delay, newest.size);
         for back in 2..=count.min(FILTER_SAMPLES) {
-            let sample = self.samples[place(back)];
+            let sample = self.back(back);
             if newest.sent - sample.sent <= time {
                 (delay, size) = (delay.min(sample.delay), size.min(sample.size));
             }

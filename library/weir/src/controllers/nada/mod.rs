@@ -191,12 +191,11 @@ impl Nada {
         if report.arrival_times == ArrivalTimes::RoundTrip {
             return;
         }
-        let newest = report.packets.iter().rev().find(|packet| packet.arrival_time.is_some());
-        let Some((there, arrival)) =
-            newest.and_then(|packet| packet.one_way_delay().zip(packet.arrival_time))
-        else {
-            return;
-        };
+        let mut newest = None;
+        for packet in report.received() {
+            newest = packet.one_way_delay().zip(packet.arrival_time);
+        }
+        let Some((there, arrival)) = newest else { return };
         let (ways, before) = (Ways { there, back: now - arrival }, self.reference.rate());
         let round_trip = there + ways.back;
         if let Some(rate) = self.longer_path.on_report(now, ways, round_trip, before) {

@@ -1,8 +1,8 @@
 //! The size of a segment where a link is so narrow that the draft's takes long (SCREAMV2-D11).
 //!
 //! 1,000 bytes are 27 ms at 300 kbit/s and 133 ms at 60 kbit/s, and the smallest window is three of
-//! them. So a segment is what the target carries until virtual marks begin, but at least the largest
-//! packet of late.
+//! them. So a segment is what the target carries until virtual marks begin, but at least the
+//! largest packet of late.
 
 use super::parameters::Parameters;
 use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};

@@ -371,7 +371,9 @@ impl Controller for Sluice {
     fn set_limits(&mut self, _now: Timestamp, limits: RateLimits) {
         self.settings.limits = limits;
         self.rate = limits.clamp(self.rate);
-        self.unheard = self.unheard.map(|rate| limits.clamp(rate));
+        if let Some(rate) = &mut self.unheard {
+            *rate = limits.clamp(*rate);
+        }
         self.retarget(Reason::Limits);
     }
 
