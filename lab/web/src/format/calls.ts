@@ -1,5 +1,5 @@
 // Generated from the types of lab/report by `WEIR_UPDATE=1 cargo test -p weir-report generated`.
-import type { Agreement, Engine } from "./report";
+import type { Agreement, Engine } from "./record";
 
 /** Rate of a flow, split into video and repair; means over the seeds. */
 export interface SplitRow {

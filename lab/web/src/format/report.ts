@@ -1,5 +1,6 @@
 // Generated from the types of lab/report by `WEIR_UPDATE=1 cargo test -p weir-report generated`.
 import type { Calls, SplitRow } from "./calls";
+import type { Engine } from "./record";
 import type { Forwarding } from "./server";
 import type { Signalling } from "./signalling";
 
@@ -147,9 +148,6 @@ export interface Group {
   /** How late the emulator released packets; `null` for simulated runs. */
   lateness_us: Histogram | null;
 }
-
-/** How a run was made: in simulation, or with real programs. */
-export type Engine = "sim" | "call" | "link";
 
 /**
  * Averages over the seeds, interpolated linearly on a common grid of times. Each column has an
@@ -336,26 +334,6 @@ export interface SimRealRow {
   /** Simulated minus real. */
   error: number | null;
   note: string;
-}
-
-/** One quantity, measured by two witnesses. */
-export interface Agreement {
-  /** The subject and the place of the measurement: `audio a to b, at a`. */
-  subject: string;
-  /** `packets`, `payload bytes`, `bytes`, `lost packets` or `mean delay, ms`. */
-  quantity: string;
-  /** The witness other than the capture: `getStats` or `emulator`. */
-  witness: string;
-  /** Value of this witness. */
-  witnessed: number;
-  /** Value of the capture. */
-  captured: number;
-  /** Witnessed minus captured. */
-  error: number;
-  /** Largest error at which the two still agree. */
-  limit: number;
-  /** Whether the error is within the limit. */
-  agrees: boolean;
 }
 
 /** Use of the channel of a Wi-Fi cell over a few milliseconds of one run. */
