@@ -7,6 +7,8 @@ const DURATION: u64 = 90;
 const FAST_DURATION: u64 = 20;
 /// Capacity from which a link is fast, kbit/s.
 const FAST: u64 = 50_000;
+/// The smallest packet of a frame with its headers, bit.
+const PACKET: u64 = 480;
 
 pub(super) fn wide(seed: u64, draw: &mut Draw) -> String {
     let kbps = two_digits(draw.log_uniform(10.0, 1e6));
@@ -20,6 +22,8 @@ pub(super) fn wide(seed: u64, draw: &mut Draw) -> String {
     let fps = draw.one(&[15, 30, 60, 120]);
     let clock = clock(draw, duration);
     let least = (kbps / 20).max(5);
+    // Frames of one packet each may not be more than the smallest rate.
+    let fps = fps.min(least * 1_000 / PACKET);
     let (start, most) = ((kbps / 4).max(5), kbps * 3 / 2);
     // The buffer of a slow link holds some packets at least.
     let queue = (kbps * queue_ms / 8).max(6_000);

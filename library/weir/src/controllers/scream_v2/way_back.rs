@@ -12,9 +12,10 @@ use crate::units::{TimeDelta, Timestamp};
 
 /// A way that differs by less is the same: reports wait for as long.
 const SAME: TimeDelta = TimeDelta::from_millis(50);
-/// Share of a new value, as in the smoothed round trip.
-const GAIN: f64 = 1.0 / 8.0;
-/// The shortest time of this period and of the one before counts: jitter is no longer way.
+/// Share of a new value in a period: four reports, each with the share of the smoothed round trip.
+const GAIN: f64 = 0.4;
+/// The shortest time of the last two periods counts: jitter is no longer way, nor is what the first
+/// part of a report waited for the last one.
 const PERIOD: TimeDelta = TimeDelta::from_millis(200);
 
 /// The shortest round trip by which the window is scaled.
@@ -47,12 +48,7 @@ pub(super) struct WayBack {
 impl WayBack {
     /// A report came, while the queue was this long in the mean. Returns the factor of the window.
     pub fn on_report(&mut self, now: Timestamp, sample: Sample, queue: TimeDelta) -> f64 {
-        if now - self.period_begin >= PERIOD {
-            self.shortest = [None, self.shortest[0]];
-            self.period_begin = now;
-        }
-        self.shortest[0] = Some(self.shortest[0].unwrap_or(sample).shorter(sample));
-        let shortest = self.shortest.into_iter().flatten().fold(sample, Sample::shorter);
+        let Some(shortest) = self.finish_period(now, sample) else { return 1.0 };
         let held = self.held.get_or_insert(shortest);
         let (path, back) = (shortest.path - held.path, shortest.back - held.back);
         let change = both(path, back);
@@ -68,6 +64,18 @@ impl WayBack {
         let before = (queue + held.path).max(LEAST);
         (held.path, held.back) = (held.path + change, held.back + change);
         (before + change).max(LEAST) / before
+    }
+
+    /// The shortest times, when a period is over. All parts of a report are in the same one.
+    fn finish_period(&mut self, now: Timestamp, next: Sample) -> Option<Sample> {
+        let is_over = now - self.period_begin >= PERIOD;
+        let shortest = self.shortest.into_iter().flatten().reduce(Sample::shorter);
+        if is_over {
+            self.shortest = [None, self.shortest[0]];
+            self.period_begin = now;
+        }
+        self.shortest[0] = Some(self.shortest[0].unwrap_or(next).shorter(next));
+        if is_over { shortest } else { None }
     }
 
     /// The window holds for the round trip of the next report.
@@ -121,6 +129,18 @@ mod tests {
         let mut way = WayBack::default();
         assert_eq!(factor(&mut way, 0, &[(60, 30), (260, 230)]), 1.0);
         assert_eq!(factor(&mut way, 2_000, &[(60, 30), (80, 50), (100, 70), (110, 80)]), 1.0);
+    }
+
+    #[test]
+    fn parts_of_one_report_that_waited_for_the_last_one_leave_the_window() {
+        let mut way = WayBack::default();
+        for report in 0..20 {
+            for waited in [1_540, 1_170, 800, 430, 0] {
+                let sample = Sample { path: ms(140 + waited), back: ms(70 + waited) };
+                let now = Timestamp::from_millis(1_800 * report);
+                assert_eq!(way.on_report(now, sample, ms(0)), 1.0, "report {report}");
+            }
+        }
     }
 
     #[test]
