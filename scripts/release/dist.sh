@@ -1,23 +1,11 @@
 #!/bin/bash
 # Builds what is published, into dist/: the static program as an archive, a Debian package and an OCI image, the wheel,
 # the playground, the conformance vectors, a list of all parts (SBOM, CycloneDX), and checksums. scripts/release/test-dist.sh installs each of them into
-# an empty root and runs a scenario there. With --sizes it builds nothing, and prints the sizes of what is in dist/ as a
-# Markdown table.
+# an empty root and runs a scenario there. Prints their sizes.
 set -euo pipefail
 . "$(dirname "$0")/../usage.sh"
-accept --sizes "$@"
+accept '' "$@"
 cd "$(dirname "$0")/../.."
-
-sizes() {
-    echo '| package | MB |'
-    echo '|---|---:|'
-    (cd dist && du -b --dereference weir*) | awk '{ printf "| `%s` | %.2f |\n", $2, $1 / 1e6 }'
-}
-if [ "${1:-}" = --sizes ]; then
-    [ -f dist/SHA256SUMS ] || { echo 'dist: no packages: make dist' >&2 && exit 2; }
-    sizes
-    exit
-fi
 
 [ -f lab/web/dist/report.html ] || { echo 'dist: no report viewer: make web' >&2 && exit 2; }
 triple=x86_64-unknown-linux-musl
@@ -93,4 +81,4 @@ archive "$out/weir-$version-vectors.tar.gz" "$target/vectors"
 
 node scripts/release/sbom.mjs > "$out/weir-$version.cdx.json"
 (cd "$out" && sha256sum ./* | sed 's|  \./|  |' > SHA256SUMS)
-sizes
+(cd "$out" && du -b --dereference weir*) | awk '{ printf "%s %.2f MB\n", $2, $1 / 1e6 }'

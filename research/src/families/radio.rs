@@ -6,7 +6,8 @@
 //!
 //! The ranges are those of nine recordings of LTE, UMTS and EV-DO links (Winstein and others, NSDI
 //! 2013), rounded: walk and fading from the coefficients of variation over 1 s and 50 ms outside of
-//! outages, the times from their correlation. `docs/results/reached.md` compares the statistics.
+//! outages, the times from their correlation. `docs/reference/generated-scenarios.md`
+//! compares the statistics.
 
 use super::wired::Path;
 use super::{Draw, Family, head, list, media, two_digits};
