@@ -8,5 +8,6 @@ mod citations;
 mod closures;
 mod files;
 mod named_files;
+mod pages;
 mod sentences;
 mod tidy;
