@@ -37,15 +37,18 @@ fn broken(page: &str) -> Option<&str> {
 
 #[test]
 fn a_paragraph_of_a_page_is_one_line() {
-    for (path, page) in with_ending("docs", ".md") {
-        assert_eq!(broken(&page), None, "{path}: join this line with the one before");
+    for (path, page) in with_ending("", ".md") {
+        // The source of the Internet-Draft begins with a block of YAML, and is no page.
+        if !page.starts_with("---") {
+            assert_eq!(broken(&page), None, "{path}: join this line with the one before");
+        }
     }
 }
 
 #[test]
 fn broken_paragraphs_are_found_outside_of_code_and_tables() {
-    let whole = "# A\n\nOne line.\n\n- An item\n  - and one in it\n1. And one\n\n| a | b |\n|---|---|\n\
-        ```sh\none\ntwo\n```\nAfter code.\n<!-- end -->\n";
+    let whole = "# A\n\nOne line.\n\n- An item\n  - and one in it\n1. And one\n\n| a | b |\n\
+        |---|---|\n```sh\none\ntwo\n```\nAfter code.\n<!-- end -->\n";
     assert_eq!(broken(whole), None);
     assert_eq!(broken("A line\nand its end.\n"), Some("and its end."));
     assert_eq!(broken("- An item\n  and its end.\n"), Some("  and its end."));
