@@ -3,11 +3,14 @@
 //! Implements [SCREAMV2 §4.5.1]: if the minimum queuing delay stays high, the base delay is
 //! measured again, after a short pause in which a real queue would drain.
 
+use super::reference_window::LONG_RTT;
 use crate::units::{TimeDelta, Timestamp};
 
 // Parameters [SCREAMV2 §4.5.1].
 /// `QDELAY_MIN_AVG_ALPHA`: gain of the averaged minimum, per round trip.
 const QDELAY_MIN_AVG_ALPHA: f64 = 1.0 / 256.0;
+/// SCREAMV2-D10: but not more than this where round trips, or reports, take long.
+const GAIN_MAX: f64 = 1.0 / 8.0;
 /// Share of the delay target above which the averaged minimum triggers a reset.
 const STANDING_DELAY: f64 = 0.25;
 /// Factor applied to the target bitrate during the pause.
@@ -21,7 +24,7 @@ const PAUSE_MIN: TimeDelta = TimeDelta::from_millis(200);
 pub(super) struct ClockDrift {
     /// `qdelay_min`: minimum of this round trip; `None` before its first sample.
     min: Option<TimeDelta>,
-    round_trip_start: Timestamp,
+    round_trip_start: Option<Timestamp>,
     /// Averaged minimum of the queuing delay, `qdelay_min_avg`.
     average: TimeDelta,
     paused_until: Timestamp,
@@ -39,12 +42,15 @@ impl ClockDrift {
     ) -> bool {
         let min = self.min.map_or(delay, |min| min.min(delay));
         self.min = Some(min);
-        if now - self.round_trip_start < rtt {
+        let took = now - *self.round_trip_start.get_or_insert(now - rtt);
+        if took < rtt {
             return false;
         }
-        self.round_trip_start = now;
+        // SCREAMV2-D10: clocks drift by time, not by round trips.
+        let times = (took / LONG_RTT).max(1.0);
+        self.round_trip_start = Some(now);
         self.min = None;
-        self.average += (min - self.average) * QDELAY_MIN_AVG_ALPHA;
+        self.average += (min - self.average) * (QDELAY_MIN_AVG_ALPHA * times).min(GAIN_MAX);
         if self.average <= target * STANDING_DELAY {
             return false;
         }
@@ -88,6 +94,21 @@ mod tests {
         assert_eq!(round_trips_until_reset(40, 0), None, "the queue empties in every round trip");
         // 256 * ln(30 / 15) round trips.
         assert_eq!(round_trips_until_reset(30, 40), Some(178));
+    }
+
+    // SCREAMV2-D10
+    #[test]
+    fn a_drift_is_known_as_soon_with_long_round_trips_as_with_300_ms() {
+        // 256 * ln(30 / 15) round trips of 300 ms are 53 s.
+        for rtt_ms in [300, 600, 1_500] {
+            let mut drift = ClockDrift::default();
+            let (rtt, delay) = (TimeDelta::from_millis(rtt_ms), TimeDelta::from_millis(30));
+            let mut now = Timestamp::ZERO;
+            while !drift.update(now, rtt, delay, TARGET) {
+                now += rtt;
+            }
+            assert!((52..56).contains(&now.as_nanos().div_euclid(1_000_000_000)), "{now:?}");
+        }
     }
 
     // [SCREAMV2 §4.5.1]

@@ -69,7 +69,11 @@ impl MediaRate {
     /// The window that gives this bitrate before any frame was measured (SCREAMV2-D1).
     pub fn window_for(&self, bitrate: Bitrate, rtt: TimeDelta) -> f64 {
         let bytes = (bitrate * rtt).as_bytes() as f64;
-        bytes * self.p.media_head_room * (self.mss + self.p.packet_overhead) / self.mss
+        let large = bytes * self.p.media_head_room * (self.mss + self.p.packet_overhead) / self.mss;
+        // A window of few segments gives less [SCREAMV2 §4.4]: by a part that grows as it has
+        // fewer, up to `SMALL_WINDOW_MAX`.
+        let small = (large + self.mss) / (1.0 + SMALL_WINDOW);
+        large.max(small.min(large / (1.0 - SMALL_WINDOW_MAX)))
     }
 
     /// Reduction of the rate because of the send queue, `rate_adjust_factor`.
@@ -119,6 +123,20 @@ mod tests {
         let start = Bitrate::from_kbps(1_000);
         let window = MediaRate::new(Parameters::DRAFT).window_for(start, RTT);
         assert_eq!(MediaRate::new(Parameters::DRAFT).bitrate(window, 0.06, RTT), start);
+    }
+
+    // SCREAMV2-D1: also where the window has few segments, and the draft's rate is a fifth lower.
+    #[test]
+    fn the_window_for_a_bitrate_gives_it_back_with_any_number_of_segments() {
+        let rate = MediaRate::new(Parameters::DRAFT);
+        for kbps in [5, 50, 150, 200, 250, 300, 500, 700, 1_000, 100_000] {
+            let bitrate = Bitrate::from_kbps(kbps);
+            let window = rate.window_for(bitrate, RTT);
+            let back = rate.bitrate(window, (1_000.0 / window).min(1.0), RTT);
+            // Bytes are whole numbers.
+            let error = bitrate.as_bps().abs_diff(back.as_bps());
+            assert!(error <= 160, "{kbps} kbit/s: {back:?}");
+        }
     }
 
     // [SCREAMV2 §4.4]
