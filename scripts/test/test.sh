@@ -22,6 +22,9 @@ logs=$target/logs/test-$tier
 fuzz_seconds=${FUZZ_SECONDS:-10}
 passed=0
 failed=0
+# The whole workspace, but for a crate without tests. With it, cargo would build all that uses serde once more, because its
+# macros ask for more of syn.
+all=(--workspace --exclude weir-python)
 skipped=()
 flaky=()
 part=() # the part of the tests that runs, as an option of nextest
@@ -175,17 +178,17 @@ rest() {
     step 'public interfaces' scripts/release/public-api.sh
     step 'lint' scripts/test/lint.sh
     step 'packages' scripts/release/package.sh
-    step 'build of all tests' cargo build --quiet --workspace --tests --bins
+    step 'build of all tests' cargo build --quiet "${all[@]}" --tests --bins
     tests 'tests of the IMS, in virtual time' default \
-        'package(weir-diameter) | package(weir-nodes) | package(weir-testbed)' --workspace
+        'package(weir-diameter) | package(weir-nodes) | package(weir-testbed)' "${all[@]}"
     gstreamer
     if [ "$tier" = ci ]; then left_out+=('adapters for stacks in Rust'); else adapters; fi
-    tests 'Wi-Fi against ns-3, the losses' ns-3 'all()' --workspace
+    tests 'Wi-Fi against ns-3, the losses' ns-3 'all()' "${all[@]}"
     step 'conformance vectors' scripts/build/vectors.sh
     own 'rules of analyze in WebAssembly' scripts/build/watch-wasm.sh --quick
     real
     catalogue
-    step 'examples in the documentation' cargo test --quiet --workspace --doc
+    step 'examples in the documentation' cargo test --quiet "${all[@]}" --doc
     fixed_memory
     own 'Go module' scripts/test/test-go.sh
     # Sweeps need Dask, which takes long to install.
@@ -198,7 +201,7 @@ rest() {
 rarely() {
     if [ "$tier" = ci ]; then
         step 'the library without std, and with its oldest compiler' scripts/test/builds.sh --library
-        left_out+=('other features, compilers and systems' 'ARM' 'bare metal' 'WebAssembly and the playground' 'fuzz' 'Miri'
+        left_out+=('clippy of the Python package' 'other features, compilers and systems' 'ARM' 'bare metal' 'WebAssembly and the playground' 'fuzz' 'Miri'
             'VMAF' 'dashboards' 'ns-3' 'the size of the rules in WebAssembly' 'LiveKit')
         return
     fi
@@ -270,7 +273,7 @@ real() {
         a_third
         return
     fi
-    tests 'real networks and calls' real 'all()' --workspace
+    tests 'real networks and calls' real 'all()' "${all[@]}"
     step 'example of a forwarding server' cargo test --quiet --locked --manifest-path examples/sfu/Cargo.toml \
         --target-dir "$target/examples"
 }
@@ -280,7 +283,7 @@ a_third() {
     local third=$(($(git rev-list --count HEAD) % 3 + 1))
     part=(--partition "count:$third/3")
     tests "real networks and calls, third $third of 3" real \
-        'not (package(weir-cli) & test(/^(arena|bindings|examples|own_controller)::/))' --workspace
+        'not (package(weir-cli) & test(/^(arena|bindings|examples|own_controller)::/))' "${all[@]}"
     part=()
     left_out+=('two thirds of the real networks and calls' 'real calls with stacks of others and of examples')
 }
@@ -340,7 +343,7 @@ check() {
     [[ " $parts " != *' gstreamer '* ]] || gstreamer
     [[ " $parts " != *' python '* ]] || own 'Python package' scripts/test/test-python.sh
     [[ " $parts " != *' memory '* ]] || fixed_memory
-    tests 'tests' default "$filter" --workspace
+    tests 'tests' default "$filter" "${all[@]}"
     [ "$failed" -gt 0 ] || echo "$tree" > "$target/check-passed"
 }
 
