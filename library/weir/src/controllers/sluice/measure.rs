@@ -68,7 +68,7 @@ impl Sluice {
             self.clock = ReceiverClock::default();
             self.queue.on_new_clock();
             self.sharing = Sharing::default();
-            self.delivered = RateMeter::default();
+            self.delivered = RateMeter::of_arrivals();
         }
         self.is_round_trip = report.arrival_times == ArrivalTimes::RoundTrip;
         if self.is_round_trip {

@@ -146,7 +146,7 @@ impl Sluice {
             clock: ReceiverClock::default(),
             queue: Queue::new(),
             coverage: ReportedPackets::default(),
-            delivered: RateMeter::default(),
+            delivered: RateMeter::of_arrivals(),
             sent: RateMeter::default(),
             losses: Losses::default(),
             cuts: Cuts::default(),

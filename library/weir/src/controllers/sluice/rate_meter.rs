@@ -21,6 +21,8 @@ pub(super) struct RateMeter {
     open_place: u32,
     /// The newest data was older than the ring.
     is_behind: bool,
+    /// Whether data takes the time since what was before it.
+    arrivals: bool,
 }
 
 /// Number of the bucket that contains a time.
@@ -38,6 +40,11 @@ fn place(bucket: i64) -> usize {
 }
 
 impl RateMeter {
+    /// A meter of packets that arrive. Others leave, each at once.
+    pub(super) fn of_arrivals() -> Self {
+        Self { arrivals: true, ..Self::default() }
+    }
+
     /// Adds data at a time. Data older than the ring is ignored, unless it is followed by more of
     /// it: then the clock was set back, and the sums begin anew.
     #[inline]
@@ -80,7 +87,7 @@ impl RateMeter {
         let is_behind = from - to >= BUCKETS as i64;
         if to - from >= BUCKETS as i64 || is_behind && self.is_behind {
             // Nothing that the ring holds is recent.
-            *self = Self::default();
+            *self = Self { arrivals: self.arrivals, ..Self::default() };
             return self.add_elsewhere(at, size);
         }
         self.is_behind = is_behind;
@@ -88,8 +95,9 @@ impl RateMeter {
             return;
         }
         (from + 1..=to).for_each(|passed| self.sums[place(passed)] = 0);
+        let left = if self.arrivals { self.spread(newest, at, size) } else { size };
         let sum = &mut self.sums[place(to)];
-        *sum = sum.saturating_add(size.as_bytes());
+        *sum = sum.saturating_add(left.as_bytes());
         let first = first.min(at);
         self.span = Some((first, newest.max(at)));
         let open = to.max(from);
@@ -98,6 +106,22 @@ impl RateMeter {
         let left = start(open) + BUCKET - self.open_from;
         self.open_for_ns = u32::try_from(left.as_nanos()).unwrap_or(0);
         self.open_place = place(open) as u32;
+    }
+
+    /// A packet arrives over the time since the one before, so a part of its bytes belongs to the
+    /// buckets between: a window that ends with a packet would have half a packet too many. Adds
+    /// them, and returns those of the newest bucket.
+    fn spread(&mut self, before: Timestamp, at: Timestamp, size: DataSize) -> DataSize {
+        let gap = at - before;
+        let mut left = size;
+        for index in bucket(before)..bucket(at) {
+            let within = (start(index + 1) - start(index).max(before)) / gap;
+            let part = size * within;
+            let sum = &mut self.sums[place(index)];
+            *sum = sum.saturating_add(part.as_bytes());
+            left = left.saturating_sub(part);
+        }
+        left
     }
 
     /// Adds a packet, and those before it on which no report came: evenly since the newest data.
@@ -154,6 +178,26 @@ mod tests {
         (100..200).for_each(|step| meter.add(at(step * 10), SIZE * 2.0));
         let rate = meter.rate(TimeDelta::from_millis(500)).unwrap();
         assert!((rate.as_mbps_f64() - 2.0).abs() < 0.05, "{rate}");
+    }
+
+    // Packets of 1,250 bytes at 20 kbit/s to 100 Mbit/s.
+    #[test]
+    fn a_window_that_ends_with_a_packet_has_no_half_packet_too_many() {
+        for kbps in [20, 60, 140, 500, 3_000, 100_000] {
+            let rate = Bitrate::from_kbps(kbps);
+            for window in [200, 300, 500] {
+                let mut meter = RateMeter::of_arrivals();
+                let (mut sum, mut count) = (0.0, 0);
+                for packet in 0..20_000 {
+                    meter.add(Timestamp::ZERO + SIZE / rate * packet, SIZE);
+                    if let Some(rate) = meter.rate(TimeDelta::from_millis(window)) {
+                        (sum, count) = (sum + rate.as_kbps_f64(), count + 1);
+                    }
+                }
+                let mean = sum / f64::from(count) / kbps as f64;
+                assert!((0.98..1.02).contains(&mean), "{kbps} kbit/s, {window} ms: {mean}");
+            }
+        }
     }
 
     #[test]
