@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use super::file::figures;
+
 /// Lines of the plot.
 const HEIGHT: usize = 6;
 /// A column of eighths of a line.
@@ -15,8 +17,8 @@ pub fn plot(values: &[f64], seconds: f64, unit: &str) -> String {
     let mut lines = String::new();
     for line in (0..HEIGHT).rev() {
         let scale = match line {
-            _ if line + 1 == HEIGHT => format!("{most:.2}"),
-            0 => format!("{least:.2}"),
+            _ if line + 1 == HEIGHT => figures(most, 2),
+            0 => figures(least, 2),
             _ => String::new(),
         };
         let _ = write!(lines, "{scale:>9} |");
