@@ -20,6 +20,12 @@ pub(super) fn number(text: &str) -> Option<f64> {
 /// The number that a text begins with, and what follows it, without the space between. The whole
 /// number is read or none: what is not clear, such as `8,5` without a key, is no number.
 pub(super) fn leading(text: &str, decimal: Option<Decimal>) -> Option<(f64, &str)> {
+    // Nearly all are plain.
+    if decimal != Some(Decimal::Comma)
+        && let Some(number) = number(text)
+    {
+        return Some((number, ""));
+    }
     let (token, rest) = token(text);
     Some((value(token, decimal)?, rest))
 }

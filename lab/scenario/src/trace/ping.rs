@@ -156,6 +156,12 @@ struct Answer {
     round_trip_ms: f64,
 }
 
+impl Answer {
+    fn is_of_whole_second(&self) -> bool {
+        self.at.is_some_and(|at| at % 1_000_000_000 == 0)
+    }
+}
+
 /// Reads the delays.
 pub(super) fn read(text: &str, options: &Options) -> Result<Samples> {
     let half = if options.round_trip == Some(false) { 1.0 } else { 0.5 };
@@ -168,12 +174,15 @@ pub(super) fn read(text: &str, options: &Options) -> Result<Samples> {
     }
     let answers = answers(text, options)?;
     let has_times = options.interval.is_none() && tells_times(&answers);
+    let is_whole = answers.iter().all(Answer::is_of_whole_second);
     let step = given.or(mean_step(&answers)).unwrap_or(USUAL).as_nanos();
     let mut samples = Samples::strict();
     let (mut newest, mut end, mut first) = (None, None, None);
     for answer in &answers {
         let round_trip = clock::nanos(answer.round_trip_ms / 1e3).unwrap_or_default();
         let at = match answer.at {
+            // Of a whole second, the round trip is within what it leaves open.
+            Some(at) if has_times && is_whole => Some(at),
             Some(at) if has_times => Some(at - round_trip),
             _ => i64::try_from(answer.sent).ok().and_then(|sent| sent.checked_mul(step)),
         };
@@ -349,6 +358,14 @@ mod tests {
             assert_eq!(found.len(), count, "{step_ms}");
             assert_eq!(found[count - 1].0, 10.0, "{step_ms}");
         }
+    }
+
+    #[test]
+    fn whole_seconds_far_apart_are_the_times_whatever_the_round_trips() {
+        let text = "Jun 21 10:11:10 64 bytes from a: icmp_seq=1 ttl=57 time=20 ms\n\
+            Jun 21 10:11:15 64 bytes from a: icmp_seq=2 ttl=57 time=800 ms\n\
+            Jun 21 10:12:20 64 bytes from a: icmp_seq=3 ttl=57 time=40 ms\n";
+        assert_eq!(steps(text), [(0.0, 10.0), (5.0, 400.0), (70.0, 20.0)]);
     }
 
     #[test]

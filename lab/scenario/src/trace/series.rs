@@ -300,8 +300,8 @@ impl Samples {
         let column = if self.is_log { "" } else { " with column = 2 and unit" };
         let message = format!(
             "many rows have the time of another, as in a log that was buffered; write how long \
-             each row lasts, such as interval = \"{interval}\"{column}, or times = \"start\" if they \
-             are right"
+             each row lasts, such as interval = \"{interval}\"{column}, or times = \"start\" if \
+             they are right"
         );
         Err(TraceError::at(line, &message))
     }
