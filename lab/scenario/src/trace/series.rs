@@ -8,7 +8,7 @@ use weir::units::{TimeDelta, Timestamp};
 use weir_net::TraceEnd;
 
 use super::spacing::{
-    BUNCH, DAYS, MINUTES_PER_DAY, NANOS_PER_SECOND, SHORTEST, are_clock_digits, check_gaps,
+    BUNCH, DAYS, MINUTES_PER_DAY, NANOS_PER_SECOND, SHORTEST, Sample, are_clock_digits, check_gaps,
     has_one_gap, has_usual_rows, interval_of_bunches, mean_of, rows_at_each_time, shown,
 };
 use super::unit::Unit;
@@ -85,16 +85,6 @@ impl<T: Copy> Series<T> {
         let steps = self.steps.into_iter().map(|(at, of)| (at, value(of))).collect();
         Series { steps, length: self.length }
     }
-}
-
-/// A row: its time, its value, and where it comes from.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Sample {
-    /// In nanoseconds, since anything.
-    pub(super) at: i64,
-    /// `None` for a row without one: the value before stays.
-    pub(super) value: Option<f64>,
-    pub(super) line: u32,
 }
 
 /// The part of a recording that is used.

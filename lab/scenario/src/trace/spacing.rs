@@ -1,6 +1,5 @@
 //! How far the rows of a log are apart, and what that says about their times.
 
-use super::series::Sample;
 use super::{Result, TraceError};
 
 /// Longest time between two rows of a log, in nanoseconds, if most are far closer. After a longer
@@ -24,6 +23,16 @@ pub(super) const DAYS: std::ops::Range<i64> = 30_000..60_000;
 pub(super) const MINUTES_PER_DAY: i64 = 1_440;
 /// A bunch of a buffer comes after the time that its rows last, within this factor.
 const REFILL: i64 = 3;
+
+/// A row: its time, its value, and where it comes from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sample {
+    /// In nanoseconds, since anything.
+    pub(super) at: i64,
+    /// `None` for a row without one: the value before stays.
+    pub(super) value: Option<f64>,
+    pub(super) line: u32,
+}
 
 /// Whether whole numbers of seconds seem to be the digits of a clock, such as `101159`: they pass
 /// hundreds in small steps, and never have an end from 60 to 99.

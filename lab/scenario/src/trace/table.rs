@@ -79,7 +79,7 @@ enum Time {
     /// Two columns of seconds: they last from one to the other.
     Between(usize, usize, Spans),
     /// A column of dates, and one of times of the day.
-    DateAndTime(usize, usize, Clock),
+    Dated(usize, usize, Clock),
     /// All last as long, in nanoseconds.
     Every(i64),
 }
@@ -200,7 +200,7 @@ impl<'o> Table<'o> {
                     not_what(line, &format!("{expected} above 0"), text)
                 })?
             }
-            Time::DateAndTime(date, time, clock) => {
+            Time::Dated(date, time, clock) => {
                 let text = format!("{} {}", cell_at(cells, *date), cell_at(cells, *time));
                 let Some(at) = clock.read(&text) else { return Err(no_time(line, &text, clock)) };
                 return Ok(at);
@@ -248,7 +248,7 @@ impl<'o> Table<'o> {
         let is_plain = matches!(&self.time, Time::At(_, clock) if clock.is_plain());
         self.samples.has_plain_times = is_plain;
         match self.time {
-            Time::At(..) | Time::DateAndTime(..) => self.samples.turn_if_newest_first(),
+            Time::At(..) | Time::Dated(..) => self.samples.turn_if_newest_first(),
             _ => self.samples.end_at(self.next),
         }
         Ok((self.samples, self.content))
@@ -508,7 +508,7 @@ fn time(
             (Some((date, time)), _) => {
                 let words = format!("dates in {}", quoted(&header[date]));
                 let words = format!("{words}, times in {}", quoted(&header[time]));
-                Ok((Time::DateAndTime(date, time, Clock::new(None, false, options)), words))
+                Ok((Time::Dated(date, time, Clock::new(None, false, options)), words))
             }
             (None, Some(index)) => of_column(header, index, options),
             (None, None) => {
