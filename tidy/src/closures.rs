@@ -28,7 +28,7 @@ const CLOSURES: [(&str, usize, usize); 31] = [
     ("lab/python", 0, 142),
     ("lab/record", 7, 353),
     ("lab/report", 4, 307),
-    ("lab/scenario", 13, 628),
+    ("lab/scenario", 13, 619),
     ("lab/sim", 8, 413),
     ("lab/wasm", 0, 1),
     ("lab/watch", 0, 0),

@@ -9,13 +9,11 @@ use weir_net::Capacity;
 use weir_scenario::trace::{self, Format, Reading, Series, Trace, TraceEnd, Want};
 use weir_scenario::variation::{Variation, of_capacity};
 
-use super::plot::plot;
+use super::plot::{figures, plot};
 use crate::args::{Direction, TraceArgs, TraceUse};
 
 /// Columns of the plot.
 const WIDTH: usize = 72;
-/// Number of values of which percentiles are taken.
-const POINTS: usize = 2_000;
 /// Most columns of a table that are named.
 const COLUMNS: usize = 12;
 
@@ -157,9 +155,9 @@ impl TraceFile {
         let length = capacity.recorded_length().unwrap_or_default();
         let seconds: Vec<f64> = rates(capacity, length, whole_seconds(length));
         lines.push(format!(
-            "{:.1} s; mean {:.3} Mbit/s; of seconds: {}",
+            "{:.1} s; mean {} Mbit/s; of seconds: {}",
             length.as_secs_f64(),
-            exact_mean(capacity, length),
+            figures(exact_mean(capacity, length), 3),
             percentiles(seconds, "Mbit/s")
         ));
         if let Some(of) = of_capacity(capacity) {
@@ -218,13 +216,49 @@ fn outages(of: &Variation) -> String {
 
 /// Length, mean, percentiles and plot of values over time.
 fn of_series<T: Copy>(series: &Series<T>, number: impl Fn(T) -> f64, unit: &str) -> Vec<String> {
-    let [points, columns] = [POINTS, WIDTH].map(|count| sampled(series, &number, count));
-    let mean = points.iter().sum::<f64>() / points.len() as f64;
+    let mut lasting = lasting(series, &number);
     let seconds = series.length().as_secs_f64();
+    let mut sum = 0.0;
+    for (value, lasts) in &lasting {
+        sum += value * lasts;
+    }
+    lasting.sort_by(by_value);
+    let mut shown = Vec::new();
+    for (name, share) in PERCENTILES {
+        shown.push(percentile(name, value_at(&lasting, share * seconds)));
+    }
+    let (mean, shown) = (figures(sum / seconds, 3), shown.join(", "));
     vec![
-        format!("{seconds:.1} s; mean {mean:.3} {unit}; {}", percentiles(points, unit)),
-        plot(&columns, seconds, unit),
+        format!("{seconds:.1} s; mean {mean} {unit}; {shown} {unit}"),
+        plot(&sampled(series, &number, WIDTH), seconds, unit),
     ]
+}
+
+fn by_value(a: &(f64, f64), b: &(f64, f64)) -> std::cmp::Ordering {
+    a.0.total_cmp(&b.0)
+}
+
+/// The values, and how many seconds each lasts.
+fn lasting<T: Copy>(series: &Series<T>, number: &impl Fn(T) -> f64) -> Vec<(f64, f64)> {
+    let mut values = Vec::new();
+    let mut end = Timestamp::ZERO + series.length();
+    for (at, value) in series.steps().iter().rev() {
+        values.push((number(*value), (end - *at).as_secs_f64()));
+        end = *at;
+    }
+    values
+}
+
+/// The value of those by size that is reached after so many seconds of all.
+fn value_at(lasting: &[(f64, f64)], seconds: f64) -> f64 {
+    let mut sum = 0.0;
+    for (value, lasts) in lasting {
+        sum += lasts;
+        if sum >= seconds {
+            return *value;
+        }
+    }
+    lasting.last().map_or(0.0, |(value, _)| *value)
 }
 
 /// Values in the middle of equal parts.
@@ -238,12 +272,33 @@ fn sampled<T: Copy>(series: &Series<T>, number: &impl Fn(T) -> f64, count: usize
     values
 }
 
+const PERCENTILES: [(u32, f64); 5] = [(5, 0.05), (25, 0.25), (50, 0.5), (75, 0.75), (95, 0.95)];
+
 fn percentiles(mut values: Vec<f64>, unit: &str) -> String {
     values.sort_by(f64::total_cmp);
     let mut shown = Vec::new();
-    for (name, share) in [(5, 0.05), (25, 0.25), (50, 0.5), (75, 0.75), (95, 0.95)] {
-        let value = weir_metrics::percentile(&values, share).unwrap_or_default();
-        shown.push(format!("p{name} {value:.2}"));
+    for (name, share) in PERCENTILES {
+        shown.push(percentile(name, weir_metrics::percentile(&values, share).unwrap_or_default()));
     }
     format!("{} {unit}", shown.join(", "))
+}
+
+fn percentile(name: u32, value: f64) -> String {
+    format!("p{name} {}", figures(value, 2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mean_and_percentiles_weigh_each_value_by_its_time() {
+        let text = "time_s,delay_ms\n0,10\n90,1000\n90.1,20\n99.9,30\n100,30\n";
+        let options = trace::Options::new(Want::Delay);
+        let Trace::Times(series) = trace::read(text, &options).unwrap() else { panic!() };
+        let lines = of_series(&series, TimeDelta::as_millis_f64, "ms");
+        let expected = "100.1 s; mean 12.008 ms; p5 10.00, p25 10.00, p50 10.00, p75 10.00, p95 \
+                        20.00 ms";
+        assert_eq!(lines[0], expected);
+    }
 }

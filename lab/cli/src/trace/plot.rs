@@ -15,8 +15,8 @@ pub fn plot(values: &[f64], seconds: f64, unit: &str) -> String {
     let mut lines = String::new();
     for line in (0..HEIGHT).rev() {
         let scale = match line {
-            _ if line + 1 == HEIGHT => format!("{most:.2}"),
-            0 => format!("{least:.2}"),
+            _ if line + 1 == HEIGHT => figures(most, 2),
+            0 => figures(least, 2),
             _ => String::new(),
         };
         let _ = write!(lines, "{scale:>9} |");
@@ -32,9 +32,32 @@ pub fn plot(values: &[f64], seconds: f64, unit: &str) -> String {
     lines
 }
 
+/// A number with so many decimals, or with as many more as four figures need.
+pub fn figures(value: f64, decimals: usize) -> String {
+    let first = value.abs().log10().floor();
+    let more = if first.is_finite() { (3.0 - first).clamp(0.0, 12.0) as usize } else { 0 };
+    let decimals = if first < 0.0 { decimals.max(more) } else { decimals };
+    format!("{value:.decimals$}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn small_numbers_have_four_figures_too() {
+        for (value, shown) in [
+            (0.0, "0.000"),
+            (12_345.678_9, "12345.679"),
+            (1.5, "1.500"),
+            (0.5, "0.5000"),
+            (0.038_489_1, "0.03849"),
+            (0.000_154_12, "0.0001541"),
+            (-0.012_345, "-0.01235"),
+        ] {
+            assert_eq!(figures(value, 3), shown);
+        }
+    }
 
     #[test]
     fn a_plot_has_the_largest_value_at_its_top() {

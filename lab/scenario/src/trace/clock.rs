@@ -2,16 +2,26 @@
 
 use chrono::format::{Item, Parsed, StrftimeItems};
 
-use super::unit::number;
+use super::date::{date, is_summer};
+use super::numbers::{self, is_digit};
+use super::{Decimal, Options};
 
 /// Latest time in seconds: in the year 2096.
 const MAX_SECONDS: f64 = 4e9;
+/// Latest time of numbers in minutes, hours or days, in seconds: days may count from 1900.
+const MAX_LONG: f64 = 9e9;
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
-const NANOS_PER_DAY: i64 = 86_400 * NANOS_PER_SECOND;
+const NANOS_PER_HOUR: i64 = 3_600 * NANOS_PER_SECOND;
+const NANOS_PER_DAY: i64 = 24 * NANOS_PER_HOUR;
+/// The year of dates without one, which has a leap day.
+const ANY_YEAR: i64 = 2_000;
+const NANOS_PER_YEAR: i64 = 366 * NANOS_PER_DAY;
+/// Most words of a date.
+const DATE_WORDS: usize = 6;
 
 /// Formats of dates that are read without being named. Dates with the day or the month first are
 /// not: `01/02/2021` is either.
-const FORMATS: [&str; 27] = [
+const FORMATS: [&str; 28] = [
     // date(1) with and without AM or PM, asctime, and RFC 2822. Those with PM come first, because
     // any word counts as a zone.
     "%a %b %e %I:%M:%S%.f %p %Z %Y",
@@ -22,6 +32,7 @@ const FORMATS: [&str; 27] = [
     "%a %d %b %Y %H:%M:%S%.f %Z",
     "%a, %d %b %Y %H:%M:%S %z",
     "%a, %d %b %Y %H:%M:%S %Z",
+    "%A, %d-%b-%y %H:%M:%S %Z",
     "%d %b %Y %H:%M:%S%.f",
     "%d-%b-%Y %H:%M:%S%.f",
     "%d-%b-%y %H:%M:%S%.f",
@@ -56,51 +67,87 @@ pub(super) struct Clock {
     pub(super) has_numbers_only: bool,
     /// The format of dates, as of strftime; `None` for those that are known.
     pub(super) format: Option<String>,
-    day: i64,
-    of_day: i64,
+    /// What stands in numbers before the fraction.
+    pub(super) decimal: Option<Decimal>,
+    /// Days, or whatever else the times begin anew with, that have passed.
+    rounds: i64,
+    of_round: i64,
 }
 
 impl Clock {
     /// A clock of numbers in a unit in seconds, and only of those if the unit was chosen.
-    pub(super) fn new(unit: Option<f64>, has_numbers_only: bool, format: Option<String>) -> Self {
-        Self { unit, has_numbers_only, format, ..Self::default() }
+    pub(super) fn new(unit: Option<f64>, has_numbers_only: bool, options: &Options) -> Self {
+        let (format, decimal) = (options.time_format.clone(), options.decimal);
+        Self { unit, has_numbers_only, format, decimal, ..Self::default() }
+    }
+
+    /// Whether it reads numbers as seconds because nothing says otherwise.
+    pub(super) fn is_plain(&self) -> bool {
+        self.unit.is_none() && self.format.is_none()
     }
 
     /// Reads a time into nanoseconds, rounded to microseconds: more digits than that of the seconds
     /// since 1970 are lost in a number. Times of day go on after midnight.
     pub(super) fn read(&mut self, text: &str) -> Option<i64> {
+        let text = text.trim();
         if let Some(format) = &self.format {
-            let time = formatted(text.trim(), format)?;
-            return Some(self.on_its_day(time));
+            let time = formatted(text, format)?;
+            return Some(self.in_order(time));
         }
-        // A number of 14 digits that is a date is none of seconds: it is beyond the year 2096.
+        // A number of so many digits that is a date is none of seconds: it is beyond the year 2096.
         if self.unit.is_none()
-            && text.trim().split('.').next().is_some_and(|whole| whole.len() == 14)
-            && let Some(time) = formatted(text.trim(), "%Y%m%d%H%M%S%.f")
+            && let Some(format) = format_of_digits(text)
+            && let Some(time) = formatted(text, format)
         {
-            return Some(self.on_its_day(time));
+            return Some(self.in_order(time));
         }
-        match number(text) {
-            Some(number) => nanos(number * self.unit.unwrap_or(1.0)),
+        match numbers::whole(text, self.decimal) {
+            Some(number) => {
+                let unit = self.unit.unwrap_or(1.0);
+                let most = if unit > 1.0 { MAX_LONG } else { MAX_SECONDS };
+                nanos_up_to(number * unit, most)
+            }
             None if self.has_numbers_only => None,
             None => {
-                let time = date(text.trim()).map(Time::Date).or_else(|| known(text.trim()))?;
-                Some(self.on_its_day(time))
+                let time = date(text).map(Time::Date).or_else(|| known(text));
+                let time = time.or_else(|| elapsed(text))?;
+                Some(self.in_order(time))
             }
         }
     }
 
-    fn on_its_day(&mut self, time: Time) -> i64 {
-        match time {
-            Time::Date(nanos) => nanos,
-            Time::OfDay(nanos) => {
-                if nanos + NANOS_PER_DAY / 2 < self.of_day {
-                    self.day += 1;
-                }
-                self.of_day = nanos;
-                self.day * NANOS_PER_DAY + nanos
+    /// The time that a text begins with: as many of its words as make one.
+    pub(super) fn leading(&mut self, text: &str) -> Option<i64> {
+        let mut end = 0;
+        for _ in 0..DATE_WORDS {
+            let rest = &text[end..];
+            let start = end + (rest.len() - rest.trim_start().len());
+            let word = text[start..].find([' ', '\t', ']', ')', ';']).unwrap_or(text.len() - start);
+            end = start + word;
+            let tried = text[..end].trim_end_matches([',', ':', '"']);
+            if let Some(at) = self.read(tried) {
+                return Some(at);
+            }
+            if end == text.len() {
+                break;
             }
         }
+        None
+    }
+
+    /// A time that begins anew each hour, day or year goes on after the one before.
+    fn in_order(&mut self, time: Time) -> i64 {
+        let (of_round, round) = match time {
+            Time::Date(nanos) => return nanos,
+            Time::OfHour(nanos) => (nanos, NANOS_PER_HOUR),
+            Time::OfDay(nanos) => (nanos, NANOS_PER_DAY),
+            Time::OfYear(nanos) => (nanos, NANOS_PER_YEAR),
+        };
+        if of_round + round / 2 < self.of_round {
+            self.rounds += 1;
+        }
+        self.of_round = of_round;
+        self.rounds * round + of_round
     }
 }
 
@@ -108,8 +155,23 @@ impl Clock {
 enum Time {
     /// Since 1970.
     Date(i64),
+    /// Since the hour began.
+    OfHour(i64),
     /// Since midnight.
     OfDay(i64),
+    /// Of a date without its year.
+    OfYear(i64),
+}
+
+/// The format of a date in digits alone, such as `20240621101112345`.
+fn format_of_digits(text: &str) -> Option<&'static str> {
+    let whole = text.split('.').next()?;
+    match whole.len() {
+        14 => Some("%Y%m%d%H%M%S%.f"),
+        17 if whole.len() == text.len() => Some("%Y%m%d%H%M%S%3f"),
+        20 if whole.len() == text.len() => Some("%Y%m%d%H%M%S%6f"),
+        _ => None,
+    }
 }
 
 /// Whether a text is a format of dates or times.
@@ -125,118 +187,72 @@ pub(super) fn is_format(text: &str) -> bool {
     fields > 0
 }
 
+/// Reads a text in a format that needs no key. The seconds of a time may have a decimal comma.
 fn known(text: &str) -> Option<Time> {
+    let with_point;
+    let text = match text.rsplit_once(',') {
+        Some((whole, digits)) if whole.ends_with(is_digit) && digits.chars().all(is_digit) => {
+            with_point = format!("{whole}.{digits}");
+            with_point.as_str()
+        }
+        _ => text,
+    };
     FORMATS.iter().find_map(|format| formatted(text, format))
 }
 
-/// Reads a text in a format. A time without a zone is of UTC; so is one whose zone is a name.
+/// Reads a time since a start such as `25:00:00.5`, which has more hours than a day.
+fn elapsed(text: &str) -> Option<Time> {
+    let mut parts = text.split(':');
+    let (Some(hours), Some(minutes), Some(seconds), None) =
+        (parts.next(), parts.next(), parts.next(), parts.next())
+    else {
+        return None;
+    };
+    let is_time = hours.chars().all(is_digit) && minutes.len() == 2 && seconds.len() >= 2;
+    let (hours, minutes) = (numbers::number(hours)?, numbers::number(minutes)?);
+    let seconds = numbers::number(seconds)?;
+    let is_time = is_time && (0.0..60.0).contains(&minutes) && (0.0..60.0).contains(&seconds);
+    let nanos = nanos(hours * 3_600.0 + minutes * 60.0 + seconds)?;
+    is_time.then_some(Time::OfDay(nanos))
+}
+
+/// Reads a text in a format. A time without a zone is of UTC; so is one whose zone is a name, but
+/// for the hour of summer.
 fn formatted(text: &str, format: &str) -> Option<Time> {
     let mut parsed = Parsed::new();
     chrono::format::parse(&mut parsed, text, StrftimeItems::new(format)).ok()?;
-    // Only differences count, so any year will do that has a leap day.
-    if parsed.year().is_none() && parsed.day().is_some() {
-        parsed.set_year(2_000).ok()?;
+    // Only differences count.
+    let has_year = parsed.year().is_some() || parsed.year_mod_100().is_some();
+    let is_of_year = !has_year && parsed.day().is_some();
+    if is_of_year {
+        parsed.set_year(ANY_YEAR).ok()?;
     }
-    let zone = parsed.offset().unwrap_or(0);
+    let has_hour = parsed.hour_div_12().is_some() || parsed.hour_mod_12().is_some();
+    let is_of_hour = !has_hour && parsed.minute().is_some() && parsed.timestamp().is_none();
+    if is_of_hour {
+        parsed.set_hour(0).ok()?;
+    }
+    let is_summer = format.contains("%Z") && text.split_whitespace().any(is_summer);
+    let zone = parsed.offset().unwrap_or(if is_summer { 3_600 } else { 0 });
     let Ok(local) = parsed.to_naive_datetime_with_offset(zone) else {
         let time = parsed.to_naive_time().ok()?;
-        let since_midnight = time.signed_duration_since(chrono::NaiveTime::MIN);
-        return since_midnight.num_nanoseconds().map(Time::OfDay);
+        let nanos = time.signed_duration_since(chrono::NaiveTime::MIN).num_nanoseconds()?;
+        return Some(if is_of_hour { Time::OfHour(nanos) } else { Time::OfDay(nanos) });
     };
     let nanos = local.and_utc().timestamp_nanos_opt()?;
     let nanos = nanos.checked_sub(i64::from(zone) * NANOS_PER_SECOND)?;
-    (0..=MAX_SECONDS as i64 * NANOS_PER_SECOND).contains(&nanos).then_some(Time::Date(nanos))
+    let is_date = (0..=MAX_SECONDS as i64 * NANOS_PER_SECOND).contains(&nanos);
+    is_date.then_some(if is_of_year { Time::OfYear(nanos) } else { Time::Date(nanos) })
 }
 
 /// Nanoseconds from seconds, rounded to microseconds.
 pub(super) fn nanos(seconds: f64) -> Option<i64> {
-    let is_time = (0.0..=MAX_SECONDS).contains(&seconds);
+    nanos_up_to(seconds, MAX_SECONDS)
+}
+
+fn nanos_up_to(seconds: f64, most: f64) -> Option<i64> {
+    let is_time = (0.0..=most).contains(&seconds);
     if is_time { Some((seconds * 1e6).round() as i64 * 1_000) } else { None }
-}
-
-/// Reads a date such as `2022-03-30 13:34:45.800`, `2019.12.14_10.16.30` or
-/// `2024-06-21T10:11:12-08:00`.
-fn date(text: &str) -> Option<i64> {
-    if !text.is_ascii() {
-        return None;
-    }
-    let (year, rest) = digits(text, 4, "-./")?;
-    let (month, rest) = digits(rest, 2, "-./")?;
-    let (day, rest) = digits(rest, 2, "T _")?;
-    let (hour, rest) = digits(rest, 2, ":.-")?;
-    let (minute, rest) = digits(rest, 2, ":.-")?;
-    let (second, rest) = (rest.get(..2)?, rest.get(2..)?);
-    let second = whole(second)?;
-    let is_date = (1970..=2096).contains(&year)
-        && (1..=12).contains(&month)
-        && (1..=days_in(year, month)).contains(&day)
-        && hour < 24
-        && minute < 60
-        && second < 61;
-    if !is_date {
-        return None;
-    }
-    let (fraction, zone) = match rest.strip_prefix(['.', ',']) {
-        None => (0, rest),
-        Some(rest) => {
-            let end = rest.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(rest.len());
-            let micros: String = format!("{:0<6}", &rest[..end]).chars().take(6).collect();
-            (whole(&micros)? * 1_000, &rest[end..])
-        }
-    };
-    let of_day = hour * 3_600 + minute * 60 + second - offset(zone)?;
-    Some((days_since_1970(year, month, day) * 86_400 + of_day) * NANOS_PER_SECOND + fraction)
-}
-
-/// A number of so many digits before one of the separators.
-fn digits<'t>(text: &'t str, count: usize, separators: &str) -> Option<(i64, &'t str)> {
-    let rest = text.get(count..)?.strip_prefix(|c| separators.contains(c))?;
-    Some((whole(&text[..count])?, rest))
-}
-
-fn whole(text: &str) -> Option<i64> {
-    let is_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    is_digits.then(|| text.parse().ok()).flatten()
-}
-
-/// Seconds east of Greenwich of a zone such as `Z` or `-08:00`; zero if there is none, or only its
-/// name.
-fn offset(zone: &str) -> Option<i64> {
-    let zone = zone.trim();
-    let sign = match zone.chars().next() {
-        None => return Some(0),
-        Some('+') => 1,
-        Some('-') => -1,
-        Some(_) => return is_name_of_zone(zone).then_some(0),
-    };
-    let (hours, minutes) = match &zone[1..] {
-        hours if hours.len() == 2 => (hours, "00"),
-        both if both.len() == 4 => both.split_at(2),
-        both => both.split_once(':').filter(|parts| parts.0.len() == 2 && parts.1.len() == 2)?,
-    };
-    let (hours, minutes) = (whole(hours)?, whole(minutes)?);
-    (hours < 15 && minutes < 60).then_some(sign * (hours * 3_600 + minutes * 60))
-}
-
-/// Whether a word is the name of a zone, such as `UTC` or `CEST`, whose offset does not matter.
-fn is_name_of_zone(word: &str) -> bool {
-    let is_half_of_day = ["AM", "PM"].iter().any(|half| word.eq_ignore_ascii_case(half));
-    word.len() <= 5 && word.bytes().all(|byte| byte.is_ascii_alphabetic()) && !is_half_of_day
-}
-
-fn days_in(year: i64, month: i64) -> i64 {
-    match month {
-        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
-}
-
-fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
-    let years: i64 = (1970..year).map(|year| if days_in(year, 2) == 29 { 366 } else { 365 }).sum();
-    let months: i64 = (1..month).map(|month| days_in(year, month)).sum();
-    years + months + day - 1
 }
 
 #[cfg(test)]
@@ -283,10 +299,23 @@ mod tests {
             "20240621121112.000",
             "2024-06-21 12:11:12 PM",
             "2024/06/21 12:11:12 PM",
+            "2024-6-21 12:11:12",
+            "2024/6/21 12:11:12",
+            "2024:06:21 12:11:12",
+            "2024-06-21-12-11-12",
+            "2024-06-21 14:11:12.000 +0200 CEST",
+            "2024-06-21 13:11:12 CEST",
+            "Fri Jun 21 13:11:12 EDT 2024",
+            "Friday, 21-Jun-24 12:11:12 GMT",
+            "20240621121112000",
+            "20240621121112000000",
         ] {
             assert_eq!(read(text), Some(NOON), "{text}");
         }
         assert_eq!(read("1970-01-02 00:00:00.25"), Some(86_400_250_000_000));
+        assert_eq!(read("1970-1-2 0:0:5"), Some(86_405_000_000_000));
+        assert_eq!(read("12:11:12,250"), read("12:11:12.25"));
+        assert_eq!(read("20240621121112250"), Some(NOON + 250_000_000));
         assert_eq!(read("2024-06-21 12:11"), Some(NOON - 12 * NANOS_PER_SECOND));
         assert_eq!(ms.read("2024-06-21 12:11:12"), None);
     }
@@ -306,6 +335,10 @@ mod tests {
             Some(1_610_813_040_000_000_000)
         );
         assert_eq!(of("12:11", "%H:%M"), Some(43_860 * NANOS_PER_SECOND));
+        assert_eq!(of("12:11", "%M:%S"), Some(731 * NANOS_PER_SECOND));
+        assert_eq!(of("12:11.5", "%M:%S%.f"), Some(731_500_000_000));
+        assert_eq!(of("121112", "%H%M%S"), Some(43_872 * NANOS_PER_SECOND));
+        assert_eq!(of("06/21/24 12:11:12", "%m/%d/%y %H:%M:%S"), Some(NOON));
         assert_eq!(of("2024-06-21 12:11:12", "%d.%m.%Y %H:%M:%S"), None);
         for format in ["", "date", "%", "%J"] {
             assert!(!is_format(format), "{format}");
@@ -325,6 +358,40 @@ mod tests {
     }
 
     #[test]
+    fn times_of_an_hour_or_a_year_go_on_after_it() {
+        let gained = |mut clock: Clock, texts: [&str; 2]| {
+            let [before, after] = texts.map(|text| clock.read(text).unwrap());
+            (after - before) / NANOS_PER_SECOND
+        };
+        let new_year = ["Dec 31 23:59:59", "Jan  1 00:00:01"];
+        assert_eq!(gained(Clock::default(), new_year), 2);
+        let of_hour = Clock { format: Some("%M:%S".into()), ..Clock::default() };
+        assert_eq!(gained(of_hour, ["59:59", "00:01"]), 2);
+        assert_eq!(gained(Clock::default(), ["23:59:59", "24:00:01.5"]), 2);
+        assert_eq!(gained(Clock::default(), ["99:59:59", "100:00:01"]), 2);
+    }
+
+    #[test]
+    fn a_named_zone_counts_as_utc_but_for_the_hour_of_summer() {
+        for pair in [
+            ["2024-03-31 01:59:59 CET", "2024-03-31 03:00:00 CEST"],
+            ["2024-10-27 02:59:59 CEST", "2024-10-27 02:00:00 CET"],
+            ["Sun Nov  3 01:59:59 EDT 2024", "Sun Nov  3 01:00:00 EST 2024"],
+            ["Sun Nov  3 01:59:59 AM PDT 2024", "Sun Nov  3 01:00:00 AM PST 2024"],
+        ] {
+            let [before, after] = pair.map(|text| read(text).unwrap());
+            assert_eq!(after - before, NANOS_PER_SECOND, "{pair:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_days_may_count_from_1900() {
+        let mut days = Clock { unit: Some(86_400.0), ..Clock::default() };
+        let [before, after] = ["60000.5", "60001.5"].map(|text| days.read(text).unwrap());
+        assert_eq!(after - before, NANOS_PER_DAY);
+    }
+
+    #[test]
     fn what_is_no_time_is_refused() {
         for text in [
             "",
@@ -336,6 +403,9 @@ mod tests {
             "2023-02-29 00:00:00",
             "2024-06-21",
             "2024-06-21 24:00:00",
+            "12:60:00",
+            "25:00",
+            "25:00:61",
             "2024-06-21 12:11:12+99",
             "20-24-06 12:11:12",
             "01/02/2021 12:11:12",

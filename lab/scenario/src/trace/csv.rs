@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use super::clock::Clock;
+use super::numbers;
 use super::series::Samples;
 use super::table::{MAX_COLUMNS, Table};
-use super::unit::{number, with_point};
-use super::{Column, Content, Options, Result, TraceError, Want, columns, lines};
+use super::{Column, Content, Decimal, Options, Result, TraceError, Want, columns, lines};
 
 /// What to write for a log of words.
 pub(super) const WORDS: &str =
@@ -24,30 +24,36 @@ pub(super) fn read(text: &str, options: &Options) -> Result<(Samples, Content)> 
         return read_rrd(text, (line, first), options);
     }
     let separator = separator(first, options);
-    let cells = cells_of(line, first, separator, options)?;
-    let columns = cells.len();
+    let first_row = cells(line, first, separator)?;
+    let columns = first_row.len();
     // Some programs end the header with a separator, or the rows.
-    let named = columns - usize::from(cells.last().is_some_and(|cell| cell.trim().is_empty()));
+    let named = columns - usize::from(first_row.last().is_some_and(|cell| cell.trim().is_empty()));
     // Only a table whose columns are numbered, or named in a comment, may have no header.
-    let values = cells.iter().filter(|cell| is_value(cell)).count();
+    let values = first_row.iter().filter(|cell| is_value(cell, options)).count();
     let names = columns::names(text, options);
     let is_numbered = matches!(options.column, Some(Column::Number(_))) && values > 0;
-    let mut table = if values > 0 && names.len() == columns {
+    let is_named = values > 0 && names.len() == columns;
+    let has_header = !is_named && !is_numbered;
+    let mut table = if is_named {
         let mut table = Table::new(&names, line, options)?;
-        table.row(line, &cells)?;
+        table.row(line, &first_row)?;
         table
     } else if is_numbered {
         let numbers: Vec<String> = (1..=columns).map(|number| number.to_string()).collect();
         let mut table = Table::new(&numbers, line, options)?;
-        table.row(line, &cells)?;
+        table.row(line, &first_row)?;
         table
     } else {
-        let header: Vec<String> = cells.iter().map(|cell| cell.trim().to_owned()).collect();
+        let header: Vec<String> = first_row.iter().map(|cell| cell.trim().to_owned()).collect();
         let table = Table::new(&header, line, options);
         table.map_err(|error| with_hint(error, text, (line, columns), separator))?
     };
     for (line, content) in lines {
-        let cells = cells_of(line, content, separator, options)?;
+        // A log that was begun anew has its header again.
+        if (has_header && content == first) || is_rule(content) {
+            continue;
+        }
+        let cells = cells(line, content, separator)?;
         let is_ended = cells.len() == columns + 1 && cells[columns].trim().is_empty();
         if !is_ended && !(named..=columns).contains(&cells.len()) {
             let found = cells.len();
@@ -114,42 +120,40 @@ fn read_rrd(
 }
 
 /// Whether a cell is a number or a time, and no name.
-fn is_value(cell: &str) -> bool {
-    number(cell).is_some() || Clock::default().read(cell).is_some()
+fn is_value(cell: &str, options: &Options) -> bool {
+    numbers::whole(cell, options.decimal).is_some() || Clock::default().read(cell).is_some()
 }
 
 /// What separates the cells of the first line; `None` for white space. What is in quotes separates
 /// nothing, and of numbers with decimal commas, those do not.
 fn separator(first: &str, options: &Options) -> Option<char> {
     let bare: String = first.split('"').step_by(2).collect();
-    let is_decimal =
-        options.decimal_comma && bare.split_whitespace().any(|word| with_point(word).is_some());
-    ['\t', ';', ',']
+    let mut is_decimal = false;
+    for word in bare.split_whitespace().filter(|word| word.contains(',')) {
+        let is_comma = options.decimal == Some(Decimal::Comma);
+        is_decimal |= is_comma && numbers::whole(word, options.decimal).is_some();
+    }
+    ['\t', ';', ',', '|']
         .into_iter()
         .find(|&separator| bare.contains(separator) && !(separator == ',' && is_decimal))
 }
 
-/// The cells of a line, with points for decimal commas.
-fn cells_of<'t>(
-    line: usize,
-    content: &'t str,
-    separator: Option<char>,
-    options: &Options,
-) -> Result<Vec<Cow<'t, str>>> {
-    let mut cells = cells(line, content, separator)?;
-    if options.decimal_comma {
-        for cell in &mut cells {
-            if let Some(number) = with_point(cell) {
-                *cell = Cow::Owned(number);
-            }
-        }
-    }
-    Ok(cells)
+fn is_drawn(c: char) -> bool {
+    " |-+:=".contains(c)
+}
+
+/// Whether a line only draws one, below the header of a table in Markdown.
+fn is_rule(content: &str) -> bool {
+    content.contains("--") && content.contains(['|', '+']) && content.chars().all(is_drawn)
 }
 
 /// The cells of a line. A cell in quotes may contain separators, and quotes that are doubled.
 fn cells(line: usize, content: &str, separator: Option<char>) -> Result<Vec<Cow<'_, str>>> {
     let Some(separator) = separator else { return spaced(line, content) };
+    let content = match content.strip_prefix('|') {
+        Some(row) if separator == '|' => row.strip_suffix('|').unwrap_or(row),
+        _ => content,
+    };
     let mut cells = Vec::new();
     let mut rest = content;
     loop {

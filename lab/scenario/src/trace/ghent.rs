@@ -4,8 +4,9 @@
 //! A line has six numbers: the time of day, milliseconds since the start, latitude, longitude, the
 //! bytes received since the line before, and the milliseconds since the line before.
 
+use super::numbers::number;
 use super::series::Samples;
-use super::unit::{Unit, number};
+use super::unit::Unit;
 use super::{Options, Result, TraceError, clock, lines, quoted};
 
 /// Bit/s of one byte in a millisecond.

@@ -15,6 +15,8 @@ use std::fmt;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use super::by_column::{self, ByColumn};
+use super::numbers;
 use super::object::{self, Within};
 use super::series::Samples;
 use super::table::{MAX_COLUMNS, Table};
@@ -28,7 +30,20 @@ pub(super) fn read(text: &str, options: &Options) -> Result<(Samples, Content)> 
         let message = format!("is larger than {} MB, too large for JSON", MAX_JSON / 1_000_000);
         return Err(TraceError::of_file(&message));
     }
-    let place = place(text, options)?;
+    let place = match place(text, options) {
+        Ok(place) => place,
+        Err(error) => {
+            if options.list.is_some() {
+                return Err(error);
+            }
+            let Some(ByColumn { header, rows }) = by_column::table(text) else { return Err(error) };
+            let mut table = Table::new(&header, 0, options)?;
+            for row in &rows {
+                table.row(0, row)?;
+            }
+            return table.finish();
+        }
+    };
     let mut columns = Columns::default();
     each_row(text, &place, &mut columns)?;
     if columns.list.is_empty() {
@@ -62,11 +77,16 @@ enum Place {
 fn place(text: &str, options: &Options) -> Result<Place> {
     let is_list = text.trim_start().starts_with('[');
     let has_several = !is_list && object::has_several(text);
-    if options.list.is_some() && (is_list || has_several) {
+    // The rows may be within one of a list.
+    let is_in_list = match &options.list {
+        Some(list) => list.starts_with(numbers::is_digit),
+        None => false,
+    };
+    if options.list.is_some() && ((is_list && !is_in_list) || has_several) {
         return Err(TraceError::of_file("it is a list already; leave the key list out"));
     }
     match (is_list, has_several) {
-        (true, _) => Ok(Place::List(Vec::new())),
+        (true, _) if !is_in_list => Ok(Place::List(Vec::new())),
         (_, true) => Ok(Place::Lines),
         _ => object::path(text, options).map(Place::List),
     }

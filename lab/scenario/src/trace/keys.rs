@@ -8,8 +8,8 @@ use weir_net::{Opportunity, TraceEnd};
 
 use super::clock::is_format;
 use super::{
-    Cell, Column, Format, Options, Reading, Result as ReadResult, RowTimes, Trace, Unit, Want,
-    read_all, read_opportunities,
+    Cell, Column, Decimal, Format, Options, Reading, Result as ReadResult, RowTimes, Trace, Unit,
+    Want, read_all, read_opportunities,
 };
 use crate::error::{ScenarioError, printable, quoted};
 use crate::reader::{File, Item, Table};
@@ -111,7 +111,7 @@ pub fn read_file(keys: &str, want: Want, folder: &Path) -> Result<(Reading, Opti
 
 fn options(table: &Table<'_>, want: Want) -> Result<Options> {
     let times = [("start", RowTimes::Start), ("end", RowTimes::End)];
-    let decimals = [(".", false), (",", true)];
+    let decimals = [(".", Decimal::Point), (",", Decimal::Comma)];
     Ok(Options {
         want,
         format: table.optional_choice("format", &Format::ALL)?,
@@ -128,7 +128,7 @@ fn options(table: &Table<'_>, want: Want) -> Result<Options> {
         counter: table.or("counter", false, Item::boolean)?,
         skip: table.whole("skip", 0, MAX_SKIP)?,
         opportunity: table.or("opportunity", Opportunity::Mahimahi, opportunity)?,
-        decimal_comma: table.choice("decimal", false, &decimals)?,
+        decimal: table.optional_choice("decimal", &decimals)?,
         rows: table.or("where", Vec::new(), rows)?,
         from: table.optional("from", Item::time)?,
         to: table.optional("to", Item::time)?,
@@ -168,6 +168,8 @@ fn time_unit(item: &Item<'_>) -> Result<TimeDelta> {
         ("us", TimeDelta::from_micros(1)),
         ("ns", TimeDelta::from_nanos(1)),
         ("min", TimeDelta::from_secs(60)),
+        ("h", TimeDelta::from_secs(3_600)),
+        ("d", TimeDelta::from_secs(86_400)),
     ])
 }
 

@@ -6,8 +6,10 @@
 //! nuttcp:           11.2500 MB /   1.00 sec =   94.3718 Mbps     0 retrans
 //! ```
 
+use super::numbers::number;
 use super::series::Samples;
-use super::unit::{Unit, number};
+use super::spans::Spans;
+use super::unit::Unit;
 use super::{Options, Result, TraceError, Want, clock, lines, quoted};
 
 /// How many lines are looked at to recognise a log.
@@ -77,8 +79,12 @@ pub(super) fn iperf(text: &str, options: &Options) -> Result<Samples> {
     Unit::Rate(1.0).check(options.want)?;
     let has_sum = lines(text).any(|(_, line)| interval(line).is_some_and(|of| of.stream == "SUM"));
     let mut samples = Samples::strict();
-    let (mut at, mut before, mut only) = (0, 0.0, None);
+    let (mut spans, mut before, mut only) = (Spans::default(), 0.0, None);
     for (number, line) in lines(text) {
+        // What the server saw follows what the client saw.
+        if line.starts_with("Server output:") {
+            break;
+        }
         let Some(of) = interval(line).filter(|of| has_sum == (of.stream == "SUM")) else {
             continue;
         };
@@ -96,13 +102,16 @@ pub(super) fn iperf(text: &str, options: &Options) -> Result<Samples> {
             let message = format!("the stream {} beside others, and no sum", quoted(of.stream));
             return Err(TraceError::at(number, &message));
         }
-        let Some(lasts) = clock::nanos(of.to - of.from).filter(|lasts| *lasts > 0) else {
+        let (Some(from), Some(to)) = (clock::nanos(of.from), clock::nanos(of.to)) else {
             return Err(TraceError::at(number, "expected an interval that lasts"));
         };
-        samples.push(number, at, of.unit.read(number, of.rate)?)?;
-        (at, before) = (at + lasts, of.to);
+        let Some(at) = spans.place(from, to) else {
+            return Err(TraceError::at(number, "expected an interval that lasts"));
+        };
+        samples.push(number, at, of.unit.read(number, of.rate, None)?)?;
+        before = of.to;
     }
-    samples.end_at(at);
+    samples.end_at(spans.end());
     Ok(samples)
 }
 
@@ -128,7 +137,7 @@ pub(super) fn nuttcp(text: &str, options: &Options) -> Result<Samples> {
         let Some(lasts) = clock::nanos(seconds).filter(|lasts| *lasts > 0) else {
             return Err(TraceError::at(line, "expected seconds above 0"));
         };
-        samples.push(line, at, unit.read(line, rate)?)?;
+        samples.push(line, at, unit.read(line, rate, None)?)?;
         (at, count) = (at + lasts, count + 1);
     }
     samples.end_at(at);

@@ -11,16 +11,15 @@
 use weir::units::TimeDelta;
 
 use super::clock::Clock;
+use super::numbers;
 use super::series::Samples;
 use super::table::{halved, values_of};
 use super::unit::{self, Unit};
-use super::{Column, Options, Result, TraceError, lines, quoted};
+use super::{Column, Decimal, Options, Result, TraceError, lines, quoted};
 
 /// Numbers from here on are seconds since 1970; smaller ones at the start of a line count something
 /// else.
 const CALENDAR: f64 = 1e8;
-/// Most words of a date.
-const DATE_WORDS: usize = 6;
 
 pub(super) fn read(text: &str, options: &Options) -> Result<Samples> {
     let Some(Column::Name(mark)) = &options.column else {
@@ -33,16 +32,13 @@ pub(super) fn read(text: &str, options: &Options) -> Result<Samples> {
     for (line, content) in lines(text) {
         times.pass(line, content)?;
         let Some(value) = behind(content, mark) else { continue };
-        let (number, word) = value_of(line, value)?;
+        let (number, word) = value_of(line, value, options.decimal)?;
         let first = match unit {
             Some(first) => first,
             None => *unit.insert(unit_of(line, mark, word, options)?),
         };
         // `58.3Mbps` may follow `850Kbps`.
-        let of_value = match (options.unit, Unit::of_name(word)) {
-            (None, Some(own)) if own.check(options.want).is_ok() => halved(own, mark, options),
-            _ => first,
-        };
+        let of_value = first.of_word(word).unwrap_or(first);
         let at = match options.interval {
             Some(interval) => {
                 let at = next;
@@ -74,13 +70,31 @@ fn behind<'t>(line: &'t str, mark: &str) -> Option<&'t str> {
 }
 
 /// The number that a text begins with, and the word behind it.
-fn value_of(line: usize, text: &str) -> Result<(f64, &str)> {
-    let end = text.find(|c: char| !c.is_ascii_digit() && !"+-.".contains(c)).unwrap_or(text.len());
-    let Some(number) = unit::number(&text[..end]) else {
-        let shown = text.split_whitespace().next().unwrap_or_default();
-        return Err(TraceError::at(line, &format!("expected a number, not {}", quoted(shown))));
+fn value_of(line: usize, text: &str, decimal: Option<Decimal>) -> Result<(f64, &str)> {
+    let (first, after) = text.split_at(text.find(char::is_whitespace).unwrap_or(text.len()));
+    let shown = first.split(is_end_of_value).next().unwrap_or_default();
+    // A comma before anything but a digit is the end of the value.
+    let mut end = first.len();
+    for (at, _) in first.match_indices(is_end_of_value) {
+        if !first[at + 1..].starts_with(|c: char| c.is_ascii_digit()) {
+            end = at;
+            break;
+        }
+    }
+    let Some((number, word)) = numbers::leading(&first[..end], decimal) else {
+        let hint = numbers::hint(&first[..end], decimal);
+        let shown = if hint.is_empty() { shown } else { &first[..end] };
+        let message = format!("expected a number, not {}{hint}", quoted(shown));
+        return Err(TraceError::at(line, &message));
     };
-    Ok((number, text[end..].split_whitespace().next().unwrap_or_default()))
+    let is_ended = end < first.len();
+    let next = if is_ended { "" } else { after.split_whitespace().next().unwrap_or_default() };
+    Ok((number, if word.is_empty() { next } else { word }))
+}
+
+/// What may end a value, unless a digit follows.
+fn is_end_of_value(c: char) -> bool {
+    c == ',' || c == ';'
 }
 
 /// The unit of the values: that of the key, of the word behind the first one, or of its name.
@@ -113,7 +127,7 @@ impl<'o> Times<'o> {
         };
         let chosen = options.time_unit.map(TimeDelta::as_secs_f64);
         let named = mark.and_then(unit::time_of_name);
-        let clock = Clock::new(chosen.or(named), chosen.is_some(), options.time_format.clone());
+        let clock = Clock::new(chosen.or(named), chosen.is_some(), options);
         Ok(Self { mark, clock, now: None })
     }
 
@@ -126,7 +140,7 @@ impl<'o> Times<'o> {
             return Ok(());
         };
         let Some(rest) = behind(content, mark) else { return Ok(()) };
-        match self.leading(rest) {
+        match self.clock.leading(rest) {
             Some(at) => self.now = Some(at),
             None => {
                 let message = format!("expected a time behind {}", quoted(mark));
@@ -142,30 +156,11 @@ impl<'o> Times<'o> {
         let text = content.trim_start_matches(['[', '(', ' ']);
         let first = text.split([' ', '\t', ']', ')', ',', ';']).next()?;
         let is_fraction = text.len() < content.len() && first.contains('.');
-        let is_small = unit::number(first).is_some_and(|number| number < CALENDAR);
+        let is_small = numbers::number(first).is_some_and(|number| number < CALENDAR);
         if is_small && !is_fraction && self.clock.unit.is_none() {
             return None;
         }
-        self.leading(text)
-    }
-
-    /// The time that a text begins with: as many of its words as make one.
-    fn leading(&mut self, text: &str) -> Option<i64> {
-        let mut end = 0;
-        for _ in 0..DATE_WORDS {
-            let rest = &text[end..];
-            let start = end + (rest.len() - rest.trim_start().len());
-            let word = text[start..].find([' ', '\t', ']', ')', ';']).unwrap_or(text.len() - start);
-            end = start + word;
-            let tried = text[..end].trim_end_matches([',', ':', '"']);
-            if let Some(at) = self.clock.read(tried) {
-                return Some(at);
-            }
-            if end == text.len() {
-                break;
-            }
-        }
-        None
+        self.clock.leading(text)
     }
 }
 

@@ -13,9 +13,11 @@
 //! The files come from anywhere. Every reader is strict and names the line of an error, and the
 //! number of samples is bounded.
 
+mod by_column;
 mod clock;
 mod columns;
 mod csv;
+mod date;
 mod ghent;
 mod json;
 mod keys;
@@ -23,12 +25,13 @@ mod known;
 mod logs;
 mod marked;
 mod netem;
+mod numbers;
 mod object;
 mod ping;
 mod recognise;
 mod series;
-#[cfg(test)]
-mod strangers;
+mod spacing;
+mod spans;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -144,6 +147,15 @@ pub enum Column {
     Number(usize),
 }
 
+/// What stands in a number before its fraction. The other one may part its thousands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decimal {
+    /// `1,234.5`.
+    Point,
+    /// `1.234,5`.
+    Comma,
+}
+
 /// What a cell must be for its row to count.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
@@ -188,8 +200,8 @@ pub struct Options {
     pub skip: usize,
     /// What the lines of a mahimahi trace are opportunities for.
     pub opportunity: Opportunity,
-    /// Whether numbers have a decimal comma.
-    pub decimal_comma: bool,
+    /// What stands in numbers before the fraction; `None` for a point, unless a comma is unclear.
+    pub decimal: Option<Decimal>,
     /// The rows that count: those with these cells.
     pub rows: Vec<(String, Cell)>,
     /// Start of the part that is used, since the first row.
@@ -217,7 +229,7 @@ impl Options {
             counter: false,
             skip: 0,
             opportunity: Opportunity::Mahimahi,
-            decimal_comma: false,
+            decimal: None,
             rows: Vec::new(),
             from: None,
             to: None,
@@ -240,7 +252,7 @@ impl Options {
             ("counter", self.counter),
             ("skip", self.skip > 0),
             ("opportunity", self.opportunity != Opportunity::Mahimahi),
-            ("decimal", self.decimal_comma),
+            ("decimal", self.decimal.is_some()),
             ("where", !self.rows.is_empty()),
             ("from", self.from.is_some()),
             ("to", self.to.is_some()),
@@ -436,7 +448,8 @@ pub fn read(text: &str, options: &Options) -> Result<Trace> {
 /// # Errors
 /// As [`read`].
 pub fn read_all(text: &str, options: &Options) -> Result<Reading> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    // DOS ended texts with this sign.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text).trim_end_matches('\u{1a}');
     if text.contains('\0') {
         let message = "has bytes of zero, which no text has; save it as a text in UTF-8";
         return Err(TraceError::of_file(message));

@@ -2,7 +2,9 @@
 
 use super::csv::WORDS;
 use super::text::lines;
-use super::{Format, Options, Result, TraceError, columns, csv, logs, netem, ping, quoted, unit};
+use super::{
+    Format, Options, Result, TraceError, columns, csv, logs, netem, numbers, ping, quoted,
+};
 
 /// The format that a text has by its first lines.
 pub(super) fn recognised(text: &str, options: &Options) -> Result<Format> {
@@ -19,8 +21,8 @@ pub(super) fn recognised(text: &str, options: &Options) -> Result<Format> {
         _ if logs::is_nuttcp(text) => return Ok(Format::Nuttcp),
         _ => {}
     }
-    let fields = columns::fields(line, options.decimal_comma);
-    let is_numbers = fields.iter().all(|field| unit::number(field).is_some());
+    let fields = columns::fields(line, options.decimal);
+    let is_numbers = fields.iter().all(|field| numbers::whole(field, options.decimal).is_some());
     match fields.len() {
         1 if is_numbers => Ok(Format::Mahimahi),
         2 if is_numbers => Ok(Format::Columns),
@@ -28,7 +30,7 @@ pub(super) fn recognised(text: &str, options: &Options) -> Result<Format> {
         2.. if !is_numbers => Ok(Format::Csv),
         3.. if columns::names(text, options).len() == fields.len() => Ok(Format::Csv),
         // With decimal commas, those of a header separate.
-        1 if !is_numbers && line.contains(',') => Ok(Format::Csv),
+        1 if !is_numbers && line.contains([',', '|']) => Ok(Format::Csv),
         count => {
             let message = match is_numbers {
                 true => {
@@ -82,7 +84,7 @@ pub(super) fn check_keys(format: Format, options: &Options) -> Result<()> {
         let applies = match key {
             "list" => format == Format::Json,
             "skip" => format != Format::Mahimahi,
-            "decimal" => matches!(format, Format::Csv | Format::Columns),
+            "decimal" => matches!(format, Format::Csv | Format::Columns | Format::Lines),
             key => known.contains(&key),
         };
         if !applies {

@@ -7,6 +7,10 @@
 use weir::units::{TimeDelta, Timestamp};
 use weir_net::TraceEnd;
 
+use super::spacing::{
+    BUNCH, DAYS, MINUTES_PER_DAY, NANOS_PER_SECOND, SHORTEST, Sample, are_clock_digits, check_gaps,
+    has_one_gap, has_usual_rows, interval_of_bunches, mean_of, rows_at_each_time, shown,
+};
 use super::unit::Unit;
 use super::{MAX_SAMPLES, Result, RowTimes, TraceError};
 
@@ -16,23 +20,6 @@ pub(super) const MAX_LENGTH: i64 = 1_000 * 3_600 * 1_000_000_000;
 const ONE_SAMPLE: i64 = 1_000_000_000;
 /// Times after this, in nanoseconds, are those of a calendar, not of an experiment.
 const CALENDAR: i64 = 100_000_000 * 1_000_000_000;
-/// Longest time between two rows of a log, in nanoseconds, if most are far closer. After a longer
-/// one, a new experiment began.
-const MAX_GAP: i64 = 60 * 1_000_000_000;
-/// A gap is this many times the median between two rows.
-const GAP: i64 = 10;
-/// Most rows of a log that was buffered last less than this part of the mean.
-const MOSTLY_SHORT: i64 = 20;
-/// Rows that a buffer let go at once last less than this part of the mean. Events that follow each
-/// other fast last longer: the parts of a film that fill an empty player again.
-const AT_ONCE: i64 = 200;
-/// Fewest rows that are called bunched: so many at once, or in all.
-const BUNCH: usize = 8;
-/// Rows of a log that follow each other faster than this were written at once: no radio has shorter
-/// slots, which last 62.5 us at the widest spacing of its subcarriers (3GPP TS 38.211 §4.3.2).
-const SHORTEST: i64 = 62_500;
-/// A bunch of a buffer comes after the time that its rows last, within this factor.
-const REFILL: i64 = 3;
 
 /// Values that each apply from a given time on, the first from the start.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,16 +87,6 @@ impl<T: Copy> Series<T> {
     }
 }
 
-/// A row: its time, its value, and where it comes from.
-#[derive(Clone, Copy, Debug)]
-struct Sample {
-    /// In nanoseconds, since anything.
-    at: i64,
-    /// `None` for a row without one: the value before stays.
-    value: Option<f64>,
-    line: u32,
-}
-
 /// The part of a recording that is used.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Part {
@@ -147,6 +124,10 @@ pub(super) struct Samples {
     pub(super) usual: Option<TimeDelta>,
     /// What the values are.
     pub(super) values: Values,
+    /// Whether the times are numbers of which nothing says the unit.
+    pub(super) has_plain_times: bool,
+    /// Whether it is known where the rows come from, and that the last one of each time counts.
+    pub(super) is_known: bool,
 }
 
 impl Samples {
@@ -159,6 +140,8 @@ impl Samples {
             hint: String::new(),
             usual: None,
             values: Values::Levels,
+            has_plain_times: false,
+            is_known: false,
         }
     }
 
@@ -214,6 +197,7 @@ impl Samples {
             Some(RowTimes::Start) => {}
             Some(RowTimes::End) => run = run.shifted()?,
             None => {
+                self.check_meaning(run.all)?;
                 if let Some(usual) = self.bunched(run.all)? {
                     run = Run::every(run.all, usual);
                 }
@@ -285,15 +269,54 @@ impl Samples {
                            times are right";
             return Err(TraceError::at(line, message));
         }
+        if self.is_log && has_one_gap(rows) {
+            return Ok(None);
+        }
+        if !self.is_known
+            && self.values == Values::Levels
+            && let Some((together, interval)) = rows_at_each_time(rows)
+            && together < BUNCH
+        {
+            let interval = shown(interval);
+            let message = format!(
+                "most times have {together} rows or more; choose those of one by where, or if \
+                 they follow each other, write interval = \"{interval}\", or times = \"start\" \
+                 if the last one of each time counts"
+            );
+            return Err(TraceError::at(line, &message));
+        }
         let Some(interval) = interval_of_bunches(rows) else { return Ok(None) };
-        let ms = (interval as f64 / 1e6).round().max(1.0);
+        let interval = shown(interval);
         let column = if self.is_log { "" } else { " with column = 2 and unit" };
         let message = format!(
             "many rows have the time of another, as in a log that was buffered; write how long \
-             each row lasts, such as interval = \"{ms}ms\"{column}, or times = \"start\" if they \
-             are right"
+             each row lasts, such as interval = \"{interval}\"{column}, or times = \"start\" if \
+             they are right"
         );
         Err(TraceError::at(line, &message))
+    }
+
+    /// Refuses numbers that seem to be other times than the seconds for which they would be taken.
+    fn check_meaning(&self, rows: &[Sample]) -> Result<()> {
+        let [first, second, ..] = rows else { return Ok(()) };
+        if !self.has_plain_times || self.end.is_some() {
+            return Ok(());
+        }
+        if are_clock_digits(rows) {
+            let message = "the times never end with 60 to 99, as if they were hours, minutes and \
+                           seconds; write time_format = \"%H%M%S\", or time_unit = \"s\" if they \
+                           are seconds";
+            return Err(TraceError::at(second.line as usize, message));
+        }
+        let seconds = first.at / NANOS_PER_SECOND;
+        if DAYS.contains(&seconds) && mean_of(rows) < NANOS_PER_SECOND / MINUTES_PER_DAY {
+            let message = format!(
+                "times near {seconds} so close together may be days, as of a spreadsheet; write \
+                 time_unit = \"d\", or \"s\" if they are seconds"
+            );
+            return Err(TraceError::at(second.line as usize, &message));
+        }
+        Ok(())
     }
 
     fn cut(&self, run: &Run, first: i64, part: Part) -> Result<Series<f64>> {
@@ -426,103 +449,4 @@ impl Run<'_> {
 fn rate_of(row: &Sample, bits: f64, until: i64) -> Result<f64> {
     let seconds = (until - row.at) as f64 / 1e9;
     Unit::Rate(1.0).value(row.line as usize, bits / seconds)
-}
-
-/// Whether rows that each last so long have times that tell it only in the mean.
-fn has_usual_rows(rows: &[Sample], usual: i64) -> bool {
-    let mean = mean_of(rows);
-    let bunches = bunches_of(rows, mean / AT_ONCE);
-    let interval = interval_of(rows, &bunches).unwrap_or(mean);
-    let is_usual = (usual * 4 / 5..=usual * 5 / 4).contains(&interval);
-    is_usual && bunches.iter().any(|bunch| bunch.rows > 1)
-}
-
-/// The mean time of a row, without those of the last bunch; `None` if there is only one bunch.
-fn interval_of(rows: &[Sample], bunches: &[Bunch]) -> Option<i64> {
-    let last = bunches.iter().rev().find(|bunch| bunch.before > 0)?;
-    Some((last.at - rows[0].at) / last.before as i64)
-}
-
-/// The mean time from one of several rows to the next.
-fn mean_of(rows: &[Sample]) -> i64 {
-    (rows[rows.len() - 1].at - rows[0].at) / (rows.len() as i64 - 1)
-}
-
-/// Rows that came at once.
-#[derive(Clone, Copy)]
-struct Bunch {
-    /// When the first one came.
-    at: i64,
-    rows: usize,
-    /// Different times of the rows.
-    times: usize,
-    /// How many rows came before.
-    before: usize,
-    /// Whether the first row has the value of the row before it. Points of a plot do: a stair has
-    /// one point before each step and one after it.
-    goes_on: bool,
-}
-
-/// How long a row lasts, if the rows came in bunches.
-///
-/// They did if most of them have next to no time of their own. They did as well if fewer came so,
-/// each time after as long as their number takes: a line that stalled now and then.
-fn interval_of_bunches(rows: &[Sample]) -> Option<i64> {
-    if rows.len() < BUNCH {
-        return None;
-    }
-    let mean = mean_of(rows);
-    let mut in_bunches = 0;
-    let mut is_large = false;
-    for pair in bunches_of(rows, mean / AT_ONCE).windows(2) {
-        let (filled, takes) = (pair[1].at - pair[0].at, mean * pair[1].rows as i64);
-        if filled < takes / REFILL || filled > takes * REFILL {
-            continue;
-        }
-        is_large |= pair[1].rows >= BUNCH;
-        if pair[1].times > 1 && !pair[1].goes_on {
-            in_bunches += pair[1].rows;
-        }
-    }
-    let bunches = bunches_of(rows, mean / MOSTLY_SHORT);
-    let different: usize = bunches.iter().map(|bunch| bunch.times).sum();
-    let is_mostly_short = 2 * (different - bunches.len()) > different - 1;
-    let is_bunched = is_mostly_short || is_large || 4 * in_bunches > rows.len();
-    if is_bunched { Some(interval_of(rows, &bunches).unwrap_or(mean)) } else { None }
-}
-
-/// The rows in bunches: those that follow each other within less than `short`.
-fn bunches_of(rows: &[Sample], short: i64) -> Vec<Bunch> {
-    let mut bunches: Vec<Bunch> = Vec::new();
-    let mut before: Option<Sample> = None;
-    for (index, row) in rows.iter().enumerate() {
-        let last = before.replace(*row);
-        let since = last.map(|last| row.at - last.at);
-        match (since, bunches.last_mut()) {
-            (Some(0), Some(bunch)) => bunch.rows += 1,
-            (Some(since), Some(bunch)) if since < short => {
-                bunch.rows += 1;
-                bunch.times += 1;
-            }
-            _ => {
-                let goes_on = last.is_some_and(|last| last.value == row.value);
-                bunches.push(Bunch { at: row.at, rows: 1, times: 1, before: index, goes_on });
-            }
-        }
-    }
-    bunches
-}
-
-fn check_gaps(rows: &[Sample]) -> Result<()> {
-    let mut spaces: Vec<i64> = rows.windows(2).map(|pair| pair[1].at - pair[0].at).collect();
-    spaces.sort_unstable();
-    let Some(middle) = spaces.len().checked_sub(1).map(|last| spaces[last / 2]) else {
-        return Ok(());
-    };
-    let longest = MAX_GAP.max(middle.saturating_mul(GAP));
-    let gap = rows.windows(2).find(|pair| pair[1].at - pair[0].at > longest);
-    let Some(&[before, after]) = gap else { return Ok(()) };
-    let seconds = (after.at - before.at) / 1_000_000_000;
-    let message = format!("{seconds} s after the line before; choose a part by where, from and to");
-    Err(TraceError::at(after.line as usize, &message))
 }

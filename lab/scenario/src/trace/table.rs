@@ -4,17 +4,36 @@ use weir::units::TimeDelta;
 
 use super::clock::{self, Clock};
 use super::known::{Known, KnownTime};
+use super::numbers::{self, number};
 use super::series::{Samples, Values};
-use super::unit::{self, Unit, number};
-use super::{Cell, Column, Content, Options, Result, TraceError, Want, quoted};
+use super::spans::Spans;
+use super::unit::{self, Unit};
+use super::{Cell, Column, Content, Decimal, Options, Result, TraceError, Want, quoted};
 use crate::error::nearest;
 
 /// Most columns of a table.
 pub(super) const MAX_COLUMNS: usize = 10_000;
 /// What stands for a value that was not measured, in any case. Android writes the largest 32-bit
 /// number.
-const MISSING: [&str; 10] =
-    ["", "-", "--", "nan", "na", "n/a", "#n/a", "null", "none", "2147483647"];
+const MISSING: [&str; 17] = [
+    "",
+    "-",
+    "--",
+    "?",
+    "*",
+    "nan",
+    "na",
+    "n/a",
+    "n.a.",
+    "#n/a",
+    "<na>",
+    "nil",
+    "null",
+    "none",
+    "missing",
+    "undefined",
+    "2147483647",
+];
 /// Words in the name of a column that tells one run from another.
 const RUNS: [&str; 8] = ["run", "runs", "test", "trip", "experiment", "exp", "session", "id"];
 /// Words in the name of a column of how long each row lasts.
@@ -58,7 +77,9 @@ enum Time {
     /// A column of how long they last, in a unit in seconds.
     Lasts(usize, f64),
     /// Two columns of seconds: they last from one to the other.
-    Between(usize, usize),
+    Between(usize, usize, Spans),
+    /// A column of dates, and one of times of the day.
+    Dated(usize, usize, Clock),
     /// All last as long, in nanoseconds.
     Every(i64),
 }
@@ -70,6 +91,7 @@ pub(super) struct Table<'o> {
     time: Time,
     value: usize,
     unit: Unit,
+    decimal: Option<Decimal>,
     rows: Vec<(usize, &'o Cell)>,
     without: Option<(usize, &'static str)>,
     only: Option<(usize, &'static str)>,
@@ -104,6 +126,7 @@ impl<'o> Table<'o> {
         let mut samples = Samples::of_log();
         samples.usual = known.and_then(|known| known.usual);
         samples.values = values_of(unit, options)?;
+        samples.is_known = known.is_some();
         let content = Content {
             set: known.map(|known| known.name),
             columns: header.to_vec(),
@@ -112,7 +135,20 @@ impl<'o> Table<'o> {
         };
         let run = header.iter().position(|name| has_word(name, &RUNS));
         let (next, has_row) = (0, false);
-        Ok(Self { content, time, value, unit, rows, without, only, samples, next, has_row, run })
+        Ok(Self {
+            content,
+            time,
+            value,
+            unit,
+            decimal: options.decimal,
+            rows,
+            without,
+            only,
+            samples,
+            next,
+            has_row,
+            run,
+        })
     }
 
     /// Reads a row of cells in the order of the header.
@@ -126,7 +162,7 @@ impl<'o> Table<'o> {
             let text = cell_at(cells, *index);
             let counts = match wanted {
                 Cell::Text(wanted) => text == wanted.trim(),
-                Cell::Number(wanted) => number(text) == Some(*wanted),
+                Cell::Number(wanted) => numbers::whole(text, self.decimal) == Some(*wanted),
             };
             if !counts {
                 return Ok(());
@@ -144,7 +180,8 @@ impl<'o> Table<'o> {
         let at = self.time_of(line, cells)?;
         let text = cell_at(cells, self.value);
         let is_missing = MISSING.iter().any(|missing| text.eq_ignore_ascii_case(missing));
-        let value = if is_missing { None } else { Some(self.unit.read(line, text)?) };
+        let value =
+            if is_missing { None } else { Some(self.unit.read(line, text, self.decimal)?) };
         self.samples.push_row(line, at, value)
     }
 
@@ -156,22 +193,30 @@ impl<'o> Table<'o> {
             }
             Time::Lasts(index, unit) => {
                 let text = cell_at(cells, *index);
-                let lasts = number(text).and_then(|lasts| clock::nanos(lasts * *unit));
+                let lasts = numbers::whole(text, self.decimal);
+                let lasts = lasts.and_then(|lasts| clock::nanos(lasts * *unit));
                 lasts.filter(|lasts| *lasts > 0).ok_or_else(|| {
                     let expected = if *unit == 1e-3 { "milliseconds" } else { "a time" };
                     not_what(line, &format!("{expected} above 0"), text)
                 })?
             }
-            Time::Between(from, to) => {
-                let texts = [*from, *to].map(|index| cell_at(cells, index));
-                let [Some(from), Some(to)] = texts.map(|text| number(text).and_then(clock::nanos))
-                else {
-                    return Err(not_what(line, "seconds from and to", texts[0]));
+            Time::Dated(date, time, clock) => {
+                let text = format!("{} {}", cell_at(cells, *date), cell_at(cells, *time));
+                let Some(at) = clock.read(&text) else { return Err(no_time(line, &text, clock)) };
+                return Ok(at);
+            }
+            Time::Between(from, to, spans) => {
+                let (from, to) = (cell_at(cells, *from), cell_at(cells, *to));
+                let Some(start) = seconds(from, self.decimal) else {
+                    return Err(not_what(line, "seconds from and to", from));
                 };
-                if to <= from {
-                    return Err(not_what(line, "a row that lasts", texts[1]));
-                }
-                to - from
+                let at = match seconds(to, self.decimal) {
+                    Some(end) => spans.place(start, end),
+                    None => None,
+                };
+                let Some(at) = at else { return Err(not_what(line, "a row that lasts", to)) };
+                self.next = spans.end();
+                return Ok(at);
             }
             Time::Every(lasts) => *lasts,
         };
@@ -200,12 +245,19 @@ impl<'o> Table<'o> {
         if !self.samples.has_values() {
             return Err(TraceError::of_file("no row has a value"));
         }
+        let is_plain = matches!(&self.time, Time::At(_, clock) if clock.is_plain());
+        self.samples.has_plain_times = is_plain;
         match self.time {
-            Time::At(..) => self.samples.turn_if_newest_first(),
+            Time::At(..) | Time::Dated(..) => self.samples.turn_if_newest_first(),
             _ => self.samples.end_at(self.next),
         }
         Ok((self.samples, self.content))
     }
+}
+
+/// The nanoseconds of a text in seconds.
+fn seconds(text: &str, decimal: Option<Decimal>) -> Option<i64> {
+    numbers::whole(text, decimal).and_then(clock::nanos)
 }
 
 /// What values of a unit are.
@@ -236,14 +288,7 @@ fn value(
     let name = header.get(index).map_or("", String::as_str);
     let of_known = known.and_then(|known| known.unit(name));
     let unit = options.unit.or(of_known).or_else(|| Unit::of_name(name));
-    let Some(unit) = unit else {
-        let hint = match unit::is_amount_name(name) {
-            true => " = \"B\" or the like, and counter = true if it counts since a start",
-            false => "",
-        };
-        let message = format!("the unit of {} is not known; write unit{hint}", quoted(name));
-        return Err(TraceError::of_file(&message));
-    };
+    let Some(unit) = unit else { return Err(unknown_unit(name)) };
     // The unit of a known column has the half in it.
     let is_halved = options.unit.is_none() && of_known.is_some();
     Ok((index, if is_halved { unit } else { halved(unit, name, options) }))
@@ -267,18 +312,26 @@ fn is_plain_key(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Of a table whose first column is of times, the only other one whose name says that it is what is
-/// wanted.
+/// Of a table with a column of times, the only other one whose name says that it is what is wanted.
 fn the_only_value(header: &[String], options: &Options) -> Result<(usize, Unit)> {
-    let is_timed = options.time.is_none() && has_times_first(header);
-    if !is_timed {
+    let timed = match options.time.as_ref().or(options.duration.as_ref()) {
+        Some(column) => Some(find(header, column)?),
+        None => times_column(header),
+    };
+    if timed.is_none() && options.interval.is_none() {
         return Err(unknown(header));
     }
+    let mut others: Vec<(usize, &str)> = Vec::new();
+    for (index, name) in header.iter().enumerate() {
+        if Some(index) != timed {
+            others.push((index, name));
+        }
+    }
     let mut found = None;
-    for (index, name) in header.iter().enumerate().skip(1) {
+    for &(index, name) in &others {
         let in_name = Unit::of_name(name).filter(|unit| unit.check(options.want).is_ok());
         let unit = match options.unit {
-            Some(unit) if in_name.is_some() || header.len() == 2 => Some(unit),
+            Some(unit) if in_name.is_some() || others.len() == 1 => Some(unit),
             Some(_) => None,
             None => in_name,
         };
@@ -288,14 +341,26 @@ fn the_only_value(header: &[String], options: &Options) -> Result<(usize, Unit)>
             return Err(unknown(header));
         }
     }
-    match (found, header) {
-        (Some(found), _) => Ok(found),
-        // What it is in the end says why it is not what is wanted.
-        (None, [_, name]) => {
-            Unit::of_name(name).map(|unit| (1, unit)).ok_or_else(|| unknown(header))
-        }
-        (None, _) => Err(unknown(header)),
+    if let Some(found) = found {
+        return Ok(found);
     }
+    match others.as_slice() {
+        // What it is in the end says why it is not what is wanted.
+        &[(index, name)] if number(name).is_none() => match Unit::of_name(name) {
+            Some(unit) => Ok((index, unit)),
+            None => Err(unknown_unit(name)),
+        },
+        _ => Err(unknown(header)),
+    }
+}
+
+fn unknown_unit(name: &str) -> TraceError {
+    let hint = match unit::is_amount_name(name) {
+        true => " = \"B\" or the like, and counter = true if it counts since a start",
+        false => "",
+    };
+    let message = format!("the unit of {} is not known; write unit{hint}", quoted(name));
+    TraceError::of_file(&message)
 }
 
 /// Whether a name has one of these words.
@@ -303,9 +368,53 @@ fn has_word(name: &str, words: &[&str]) -> bool {
     unit::words(name).iter().any(|own| words.iter().any(|word| own.eq_ignore_ascii_case(word)))
 }
 
-/// Whether the first column is of times or durations.
-fn has_times_first(header: &[String]) -> bool {
-    header.first().is_some_and(|name| has_word(name, &TIMES) || is_duration(name))
+/// The column of times or durations: the first, or else the only one whose name says so.
+fn times_column(header: &[String]) -> Option<usize> {
+    match times_columns(header).as_slice() {
+        [0, ..] => Some(0),
+        [index] => Some(*index),
+        // `ms` alone is a time, but only where a table begins.
+        _ if is_unit_of_time(header.first()?) => Some(0),
+        _ => None,
+    }
+}
+
+/// The columns whose names say that they are of times or durations.
+fn times_columns(header: &[String]) -> Vec<usize> {
+    let mut columns = Vec::new();
+    for (index, name) in header.iter().enumerate() {
+        if is_time(name) {
+            columns.push(index);
+        }
+    }
+    columns
+}
+
+/// Whether a name is of times or durations.
+fn is_time(name: &str) -> bool {
+    has_word(name, &TIMES) || is_duration(name) || unit::has_since(&unit::words(name))
+}
+
+/// Whether a name is that of a unit of time alone.
+fn is_unit_of_time(name: &str) -> bool {
+    unit::words(name).len() == 1 && unit::time_of_name(name).is_some()
+}
+
+/// A column of dates and one of times of the day, where those are the only ones.
+fn date_and_time(header: &[String]) -> Option<(usize, usize)> {
+    let columns = times_columns(header);
+    let &[date, time] = columns.as_slice() else { return None };
+    let is_date = is_date(&header[date]) && !is_of_day(&header[date]);
+    let is_time = is_of_day(&header[time]) && !self::is_date(&header[time]);
+    if is_date && is_time { Some((date, time)) } else { None }
+}
+
+fn is_date(name: &str) -> bool {
+    has_word(name, &["date", "day"])
+}
+
+fn is_of_day(name: &str) -> bool {
+    has_word(name, &["time", "clock"])
 }
 
 /// Whether a name is of how long a row lasts.
@@ -345,7 +454,7 @@ fn not_what(line: usize, expected: &str, text: &str) -> TraceError {
 
 fn no_time(line: usize, text: &str, clock: &Clock) -> TraceError {
     let hint = match (number(text), &clock.format) {
-        _ if !unit::comma_hint(text).is_empty() => unit::comma_hint(text),
+        _ if !numbers::hint(text, clock.decimal).is_empty() => numbers::hint(text, clock.decimal),
         (Some(number), None) if number > 0.0 => "; write time_unit, such as \"ms\", or time_format",
         (None, None) if !text.is_empty() && !clock.has_numbers_only => {
             "; write time_format, such as \"%m/%d/%Y, %I:%M %p\""
@@ -392,12 +501,21 @@ fn time(
         )),
         Some(KnownTime::Between(from, to)) => {
             let words = format!("from {} to {}", quoted(from), quoted(to));
-            Ok((Time::Between(find_name(header, from)?, find_name(header, to)?), words))
+            let (from, to) = (find_name(header, from)?, find_name(header, to)?);
+            Ok((Time::Between(from, to, Spans::default()), words))
         }
-        None if has_times_first(header) => of_column(header, 0, options),
-        None => {
-            Err(TraceError::of_file("which column has the time? Write time, duration or interval"))
-        }
+        None => match (date_and_time(header), times_column(header)) {
+            (Some((date, time)), _) => {
+                let words = format!("dates in {}", quoted(&header[date]));
+                let words = format!("{words}, times in {}", quoted(&header[time]));
+                Ok((Time::Dated(date, time, Clock::new(None, false, options)), words))
+            }
+            (None, Some(index)) => of_column(header, index, options),
+            (None, None) => {
+                let message = "which column has the time? Write time, duration or interval";
+                Err(TraceError::of_file(message))
+            }
+        },
     }
 }
 
@@ -409,7 +527,7 @@ fn of_column(header: &[String], index: usize, options: &Options) -> Result<(Time
     }
     let chosen = options.time_unit.map(TimeDelta::as_secs_f64);
     let unit = chosen.or_else(|| unit::time_of_name(name));
-    let clock = Clock::new(unit, chosen.is_some(), options.time_format.clone());
+    let clock = Clock::new(unit, chosen.is_some(), options);
     Ok((Time::At(index, clock), format!("times in {}", quoted(name))))
 }
 

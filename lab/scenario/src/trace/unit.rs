@@ -1,6 +1,7 @@
 //! Units of values and times, and numbers.
 
-use super::{Result, TraceError, Want, quoted};
+use super::numbers;
+use super::{Decimal, Result, TraceError, Want, quoted};
 
 /// Largest rate in bit/s, as in scenario files.
 const MAX_RATE: f64 = 1e12;
@@ -133,46 +134,43 @@ impl Unit {
     }
 
     /// The value of a text in bit/s, dB, seconds, or of 1.
-    pub(super) fn read(self, line: usize, text: &str) -> Result<f64> {
-        match number(text).or_else(|| grouped(text)) {
-            Some(number) => self.value(line, number),
-            None => match self.with_unit(text) {
-                Some((unit, number)) => unit.value(line, number),
-                None => {
-                    let hint = comma_hint(text);
-                    let message = format!("expected a number, not {}{hint}", quoted(text));
-                    Err(TraceError::at(line, &message))
-                }
-            },
+    pub(super) fn read(self, line: usize, text: &str, decimal: Option<Decimal>) -> Result<f64> {
+        let Some((number, rest)) = numbers::leading(text, decimal) else {
+            let hint = numbers::hint(text, decimal);
+            let message = format!("expected a number, not {}{hint}", quoted(text));
+            return Err(TraceError::at(line, &message));
+        };
+        if rest.is_empty() {
+            return self.value(line, number);
+        }
+        match self.of_word(rest) {
+            Some(unit) => unit.value(line, number),
+            None => {
+                let message = format!("expected a number, not {}", quoted(text));
+                Err(TraceError::at(line, &message))
+            }
         }
     }
 
-    /// The number and the unit of a rate or a share that names its own, such as `8.5 Mbit/s`.
-    fn with_unit(self, text: &str) -> Option<(Self, f64)> {
-        let end = text.find(|c: char| !c.is_ascii_digit() && !"+-.".contains(c))?;
-        let (digits, name) = text.split_at(end);
-        let unit = Self::of_name(name)?;
-        let is_same = matches!((self, unit), (Self::Rate(_), Self::Rate(_)))
-            || matches!((self, unit), (Self::Share(_), Self::Share(_)));
-        is_same.then_some((unit, number(digits)?))
+    /// The unit of a value that names its own, such as `8.5 Mbit/s`, if it measures the same.
+    pub(super) fn of_word(self, word: &str) -> Option<Self> {
+        let words = words(word);
+        // What is no unit before one would be left out.
+        if words.len() > 1 && !is_amount(words[0]) {
+            return None;
+        }
+        match (self, Self::of_name(word)?) {
+            (Self::Rate(_), unit @ Self::Rate(_)) | (Self::Share(_), unit @ Self::Share(_)) => {
+                Some(unit)
+            }
+            (Self::Time(own), Self::Time(seconds)) => {
+                // Of a round trip, half counts.
+                let is_half = !Self::ALL.iter().any(|unit| unit.1 == Self::Time(own));
+                Some(Self::Time(if is_half { seconds / 2.0 } else { seconds }))
+            }
+            _ => None,
+        }
     }
-}
-
-/// What to write if the comma of a number is decimal; nothing if it has none.
-pub(super) fn comma_hint(text: &str) -> &'static str {
-    match with_point(text) {
-        Some(_) => "; if commas are decimal, write decimal = \",\"",
-        None => "",
-    }
-}
-
-/// A number with a decimal comma, such as `8,5`, with a point instead.
-pub(super) fn with_point(text: &str) -> Option<String> {
-    let (whole, fraction) = text.trim().split_once(',')?;
-    let unsigned = whole.strip_prefix(['-', '+']).unwrap_or(whole);
-    let mut digits = unsigned.bytes().chain(fraction.bytes());
-    let is_number = !fraction.is_empty() && digits.all(|byte| byte.is_ascii_digit());
-    if is_number { Some(format!("{whole}.{fraction}")) } else { None }
 }
 
 /// The words of a name: what stands between separators, and those of `rateMbps`.
@@ -313,7 +311,7 @@ pub(super) fn time_of_name(name: &str) -> Option<f64> {
 }
 
 /// Whether a name says since when a time is.
-fn has_since(words: &[&str]) -> bool {
+pub(super) fn has_since(words: &[&str]) -> bool {
     words
         .iter()
         .any(|word| ["since", "from", "after"].iter().any(|since| word.eq_ignore_ascii_case(since)))
@@ -329,38 +327,6 @@ fn time_of_word(word: &str) -> Option<f64> {
         }
     }
     None
-}
-
-/// A number whose digits are parted into groups of three, such as `40'570'020` or `1,234,567.5`. A
-/// comma that stands alone could be decimal, so there must be two, or a point behind it.
-fn grouped(text: &str) -> Option<f64> {
-    let (whole, fraction) = text.trim().split_once('.').unwrap_or((text.trim(), ""));
-    let mark = whole.chars().find(|c| !c.is_ascii_digit())?;
-    let is_clear = match mark {
-        '\'' | '’' | '\u{a0}' | '\u{202f}' => true,
-        ',' => !fraction.is_empty() || whole.matches(',').count() > 1,
-        _ => false,
-    };
-    let mut groups = whole.split(mark);
-    let first = groups.next().unwrap_or_default();
-    let mut digits = first.to_owned();
-    let mut is_grouped = is_clear && (1..=3).contains(&first.len());
-    for group in groups {
-        is_grouped &= group.len() == 3;
-        digits.push_str(group);
-    }
-    let is_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
-    if is_grouped && is_digits { number(&format!("{digits}.{fraction}")) } else { None }
-}
-
-/// A finite number in decimal digits.
-pub(super) fn number(text: &str) -> Option<f64> {
-    // Rust also parses words such as `infinity`.
-    let text = text.trim();
-    if !text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte)) {
-        return None;
-    }
-    text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
 #[cfg(test)]
@@ -472,33 +438,38 @@ mod tests {
     #[test]
     fn a_value_may_name_its_own_unit() {
         let mbps = Unit::Rate(1e6);
-        assert_eq!(mbps.read(1, "8.5 Mbits/sec"), Ok(8.5e6));
-        assert_eq!(mbps.read(1, "850kbps"), Ok(850e3));
-        assert_eq!(Unit::Share(1.0).read(1, "2.5%"), Ok(0.025));
-        assert!(mbps.read(1, "12 ms").is_err());
-        assert!(Unit::Time(1e-3).read(1, "12 s").is_err());
+        let own = [
+            ("8.5 Mbits/sec", 8.5e6),
+            ("850kbps", 850e3),
+            ("+8.5 Mbit/s", 8.5e6),
+            ("1.5e3 kbps", 1.5e6),
+            ("1.5E+3kbps", 1.5e6),
+            ("1,234.5 kbps", 1_234.5e3),
+            ("1,234,567 bps", 1_234_567.0),
+            ("12 500 kbit/s", 12.5e6),
+            ("12'500 kbit/s", 12.5e6),
+        ];
+        for (text, bps) in own {
+            assert_eq!(mbps.read(1, text, None), Ok(bps), "{text}");
+        }
+        let comma = Some(Decimal::Comma);
+        for (text, bps) in [("8,5 Mbit/s", 8.5e6), ("1.234,5 kbps", 1_234.5e3), ("8 Mbps", 8e6)] {
+            assert_eq!(mbps.read(1, text, comma), Ok(bps), "{text}");
+        }
+        assert_eq!(Unit::Share(1.0).read(1, "2.5%", None), Ok(0.025));
+        assert_eq!(Unit::Time(1e-3).read(1, "12 s", None), Ok(12.0));
+        // Half of a round trip.
+        assert_eq!(Unit::Time(0.5e-3).read(1, "12 s", None), Ok(6.0));
+        assert_eq!(Unit::Time(0.5e-3).read(1, "12", None), Ok(0.006));
     }
 
     #[test]
-    fn digits_in_groups_are_one_number_unless_a_comma_may_be_decimal() {
-        let numbers = [("40'570'020", 40_570_020.0), ("1,234,567", 1_234_567.0)];
-        for (text, number) in numbers.into_iter().chain([("1,234.5", 1_234.5), ("9’999", 9_999.0)])
-        {
-            assert_eq!(Unit::Rate(1.0).read(1, text), Ok(number), "{text}");
+    fn a_value_that_is_not_wholly_understood_is_refused() {
+        let mbps = Unit::Rate(1e6);
+        for text in ["12 ms", "8,5 Mbit/s", "1,234 kbps", "12 50 kbit/s", "1.5e Mbps", "8 of 9"] {
+            assert!(mbps.read(1, text, None).is_err(), "{text}");
         }
-        for text in ["1,234", "1,23,456", "1'23", "1234,567,890", "a'123", "1.234.567", "'123"] {
-            assert!(Unit::Rate(1.0).read(1, text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn a_decimal_comma_is_named_in_the_error() {
-        let error = Unit::Rate(1e6).read(7, "8,5").unwrap_err().to_string();
-        let hint = "if commas are decimal, write decimal = \",\"";
-        assert_eq!(error, format!("line 7: expected a number, not '8,5'; {hint}"));
-        assert_eq!(with_point("-8,25").as_deref(), Some("-8.25"));
-        for text in ["8,", "1.234,5", "8,5 Mbit/s", "a,5", "8"] {
-            assert_eq!(with_point(text), None, "{text}");
-        }
+        let error = mbps.read(7, "8,5 Mbit/s", None).unwrap_err().to_string();
+        assert!(error.contains("write decimal = \",\""), "{error}");
     }
 }

@@ -7,6 +7,8 @@ use weir_net::{Capacity, TraceEnd};
 use super::series::{MAX_LENGTH, Samples};
 use super::{Cell, Column, Format, MAX_SAMPLES, Options, Trace, Unit, Want, read};
 
+mod strangers;
+
 /// The times in ms, the values in kbit/s or dB, and the length in ms.
 type Shown = (Vec<(i64, f64)>, i64);
 

@@ -1,6 +1,6 @@
 //! Logs and tables of programs that no set comes from, in short forms of what they print.
 
-use super::*;
+use super::super::*;
 
 fn series(text: &str, options: &Options) -> Vec<(f64, f64)> {
     let reading = read_all(text, options).unwrap_or_else(|error| panic!("{error}\n{text}"));
@@ -168,4 +168,144 @@ fn the_longest_list_of_a_file_is_named_with_the_way_to_it() {
         "values": [[1715938200, "20e6"], [1715938201, "30e6"]]}]}}"#;
     let message = error(text, &Options::new(Want::Up));
     assert!(message.ends_with("list = \"data.result.0.values\""), "{message}");
+}
+
+#[test]
+fn a_number_in_words_is_read_whole_or_refused() {
+    let log = |values: [&str; 2]| {
+        format!("09:30:00 rate={}, seq=1\n09:30:01 rate={}, seq=2\n", values[0], values[1])
+    };
+    let mbps = Options { unit: Some(Unit::Rate(1e6)), ..in_lines(Want::Up, "rate=") };
+    for values in [["20", "30"], ["20e0", "3e1"], ["20Mbps", "30000kbps"], ["20.0", "30"]] {
+        assert_eq!(series(&log(values), &mbps), TWO, "{values:?}");
+    }
+    let kbps = Options { unit: Some(Unit::Rate(1e3)), ..mbps.clone() };
+    assert_eq!(series(&log(["20,000.0", "30'000"]), &kbps), TWO);
+    let comma = Options { decimal: Some(Decimal::Comma), ..kbps };
+    assert_eq!(series(&log(["20.000,0", "30.000"]), &comma), TWO);
+    assert!(error(&log(["20,5", "30"]), &mbps).contains("write decimal = \",\""));
+    assert!(error(&log(["20,500", "30"]), &mbps).contains("\".\""));
+}
+
+#[test]
+fn the_column_of_times_need_not_be_the_first() {
+    for table in [
+        ",time,rate_mbps\n0,0,20\n1,1,30\n",
+        "rate_mbps,time\n20,0\n30,1\n",
+        "seconds,rate_mbps\n0,20\n1,30\n",
+        "ms,rate_mbps\n0,20\n1000,30\n",
+        "us_since_start,rate_mbps\n0,20\n1000000,30\n",
+        "date,time,rate_mbps\n2024-06-30,23:59:59,20\n2024-07-01,00:00:00,30\n",
+        "Time|Rate (Mbit/s)\n0|20\n1|30\n",
+        "| time | rate_mbps |\n|------|-----------|\n| 0 | 20 |\n| 1 | 30 |\n",
+        "% made by a program\ntime,rate_mbps\n0,20\n1,30\n",
+        "time,rate_mbps\n0,20\ntime,rate_mbps\n1,30\n\u{1a}",
+    ] {
+        assert_eq!(series(table, &Options::new(Want::Up)), TWO, "{table}");
+    }
+    let named = Options { time: Some(Column::Name("b".into())), ..Options::new(Want::Up) };
+    assert_eq!(series("a,b,rate_mbps\n7,0,20\n7,1,30\n", &named), TWO);
+    let message = error("time,rate\n0,20\n1,30\n", &Options::new(Want::Up));
+    assert!(message.ends_with("the unit of 'rate' is not known; write unit"), "{message}");
+    let two = "start_time,end_time,rate_mbps\n0,1,20\n1,2,30\n";
+    assert_eq!(series(two, &Options::new(Want::Up)), TWO);
+}
+
+#[test]
+fn a_row_that_is_the_same_as_the_first_is_no_header() {
+    let options = Options {
+        duration: Some(Column::Number(1)),
+        column: Some(Column::Number(2)),
+        time_unit: Some(TimeDelta::from_secs(1)),
+        unit: Some(Unit::Rate(1e6)),
+        ..Options::new(Want::Up)
+    };
+    let steps = series("1;20;0\n1;20;0\n1;30;0\n", &options);
+    assert_eq!(steps.last(), Some(&(2.0, 30.0)));
+}
+
+/// A table of 200 rows whose times are written by a function of their number.
+fn timed(time: impl Fn(u32) -> String) -> String {
+    let mut text = String::from("time,rate_mbps\n");
+    for row in 0..200 {
+        text += &format!("{},{}\n", time(row), 20 + row % 7);
+    }
+    text
+}
+
+#[test]
+fn times_too_coarse_for_their_rows_are_not_believed() {
+    for (rows, interval) in [(2, "500ms"), (4, "250ms"), (5, "200ms")] {
+        for is_clock in [false, true] {
+            let text = timed(|row| match is_clock {
+                true => format!("10:{:02}:{:02}", row / rows / 60, row / rows % 60),
+                false => (row / rows).to_string(),
+            });
+            let message = error(&text, &Options::new(Want::Up));
+            assert!(message.contains(&format!("interval = \"{interval}\"")), "{message}");
+            assert!(message.contains("where"), "{message}");
+            let start = Options { times: Some(RowTimes::Start), ..Options::new(Want::Up) };
+            assert_eq!(series(&text, &start).len(), 200 / rows as usize);
+        }
+    }
+    // Rows that are only repeated, or a few seconds with two rows, say nothing wrong.
+    let mut repeated = String::from("time,rate_mbps\n");
+    for row in 0..200 {
+        repeated += &format!("{},{}\n", row / 2, 20 + row / 2);
+    }
+    assert_eq!(series(&repeated, &Options::new(Want::Up)).len(), 100);
+    let some = timed(|row| (row - row / 5).to_string());
+    assert_eq!(series(&some, &Options::new(Want::Up)).len(), 161);
+}
+
+#[test]
+fn numbers_that_are_a_clock_or_days_are_not_taken_for_seconds() {
+    for step in [1, 5, 20] {
+        let text = timed(|row| {
+            let seconds = 9 * 3_600 + 58 * 60 + row * step;
+            format!("{:02}{:02}{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60)
+        });
+        let message = error(&text, &Options::new(Want::Up));
+        assert!(message.contains("time_format = \"%H%M%S\""), "{message}");
+        let format = Options { time_format: Some("%H%M%S".into()), ..Options::new(Want::Up) };
+        let steps = series(&text, &format);
+        assert_eq!(steps.last().map(|step| step.0), Some(f64::from(199 * step)));
+        let days = timed(|row| format!("{:.9}", 45_464.25 + f64::from(row * step) / 86_400.0));
+        let message = error(&days, &Options::new(Want::Up));
+        assert!(message.contains("time_unit = \"d\""), "{message}");
+        let unit = Some(TimeDelta::from_secs(86_400));
+        let steps = series(&days, &Options { time_unit: unit, ..Options::new(Want::Up) });
+        assert!((steps[199].0 - f64::from(199 * step)).abs() < 0.001);
+    }
+    // Seconds since 1970, since a start, or since a machine was started.
+    for start in [0.0, 1_718_964_672.0, 45_464.0, 101_130.0] {
+        for step in [0.001, 0.1, 1.0, 20.0, 60.0, 100.0] {
+            let text = timed(|row| format!("{:.3}", start + f64::from(row) * step));
+            assert_eq!(series(&text, &Options::new(Want::Up)).len(), 200, "{start} {step}");
+        }
+    }
+}
+
+#[test]
+fn a_pause_is_called_a_pause_and_no_bunch() {
+    for pause in [90, 3_600] {
+        let text = timed(|row| (row + row / 100 * pause).to_string());
+        let message = error(&text, &Options::new(Want::Up));
+        assert!(message.contains("choose a part by where, from and to"), "{message}");
+    }
+}
+
+#[test]
+fn what_the_server_of_iperf3_says_is_not_a_second_test() {
+    let line = |from: u32, rate: u32| {
+        format!("[  5]  {from}.00-{}.00  sec  1.0 MBytes  {rate}.0 Mbits/sec\n", from + 1)
+    };
+    let client = line(0, 20) + &line(1, 30);
+    let both = format!("{client}\nServer output:\n{}{}", line(0, 19), line(1, 29));
+    assert_eq!(series(&both, &Options::new(Want::Up)), TWO);
+    // A second test is one, and what a log lacks keeps its time.
+    let two = format!("{client}{client}");
+    assert_eq!(series(&two, &Options::new(Want::Up)).len(), 4);
+    let cut = line(3, 20) + &line(7, 30);
+    assert_eq!(series(&cut, &Options::new(Want::Up)), [(0.0, 20.0), (4.0, 30.0)]);
 }
