@@ -45,13 +45,16 @@ impl<C: Controller> Controller for Probing<C> {
         }
         self.look_at_pairs(now, report);
         self.last_feedback = Some(now);
+        let known = self.proved.map_or(Bitrate::ZERO, |proof| proof.rate);
+        for packet in &report.packets {
+            self.ended.extend(self.trains.on_packet(packet, known));
+        }
         self.inner.on_feedback(now, report);
         self.follow_inner(now);
-        for packet in &report.packets {
-            if let Some(train) = self.trains.on_packet(packet) {
-                self.on_train(now, train);
-            }
+        for index in 0..self.ended.len() {
+            self.on_train(now, self.ended[index]);
         }
+        self.ended.clear();
         if let Some(Running { probe, .. }) = self.running
             && let Some(train) = self.trains.end_probe(probe.id, probe.size, self.last_sent)
         {

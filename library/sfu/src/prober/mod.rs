@@ -12,7 +12,9 @@ mod outcome;
 #[cfg(test)]
 mod tests;
 
-use weir::controller::{Controller, Probe, RateLimits, Reason};
+use alloc::vec::Vec;
+
+use weir::controller::{Controller, Metrics, Probe, RateLimits, Reason};
 use weir::feedback::{FeedbackReport, ProbeId};
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
@@ -128,6 +130,8 @@ pub struct Probing<C> {
     loss: UsualLoss,
     pairs: Pairs,
     trains: Trains,
+    /// Trains that ended with the newest report. Empty between calls.
+    ended: Vec<Train>,
     running: Option<Running>,
     next_id: u32,
     not_before: Timestamp,
@@ -210,6 +214,7 @@ impl<C: Controller> Probing<C> {
             loss: UsualLoss::default(),
             pairs: Pairs::default(),
             trains: Trains::default(),
+            ended: Vec::new(),
             running: None,
             next_id: FIRST_ID,
             not_before: Timestamp::from_nanos(i64::MIN),
@@ -305,8 +310,7 @@ impl<C: Controller> Probing<C> {
         if self.dip.is_some_and(|dip| dip.is_over(now, rate)) {
             self.dip = None;
         }
-        let relied = self.unproved();
-        if self.proved.is_some_and(|proof| now - proof.at > PROOF_TIME || proof.rate <= relied) {
+        if self.proved.is_some_and(|proof| now - proof.at > PROOF_TIME) {
             self.proved = None;
         }
     }
@@ -316,14 +320,15 @@ impl<C: Controller> Probing<C> {
         let has_fallen = rate < high * FALL;
         let may_be_test = self.dip.is_none() && rate < self.inner_rate * TEST_FALL;
         if has_fallen || may_be_test {
-            let reason = self.inner.metrics().reason;
+            let metrics = self.inner.metrics();
+            let reason = metrics.reason;
             if may_be_test && reason == Reason::BaseTest {
                 let (rate, until) = (self.inner_rate, now + TEST_TIME);
                 self.dip = Some(Dip { rate, at: now, until, is_probe: false });
             }
             // What a path loses at any rate is no sign of its capacity.
             let is_usual = reason == Reason::Loss && !self.loss.is_congestion();
-            let counts = is_congestion(reason) && !is_usual && !self.is_slack(rate, reason);
+            let counts = is_congestion(&metrics) && !is_usual && !self.is_slack(rate, reason);
             if has_fallen && counts {
                 self.on_path_full(now, rate, reason != Reason::FeedbackLost);
             }
@@ -348,6 +353,8 @@ impl<C: Controller> Probing<C> {
         (self.is_open, self.arrived) = (false, 0);
         self.ceiling.on_full(Bitrate::ZERO);
         self.loss.on_full();
+        // The media that was to pay for the climb is not sent.
+        self.allowance = self.allowance.max(0.0);
         let was_probe = self.dip.is_some_and(|dip| dip.is_probe && now - dip.at <= BLAME_TIME);
         // A probe that is on its way says more of the path than a controller that notices it.
         let is_probe = self.running.is_some_and(|it| now - it.started <= BLAME_TIME);
@@ -356,9 +363,16 @@ impl<C: Controller> Probing<C> {
         }
         self.dip = None;
         let is_new = self.last_feedback.is_some_and(|at| now - at <= MAX_SILENCE);
-        let newest = self.ceiling.newest().filter(|_| is_heard && is_new);
-        let arrives = newest.unwrap_or(Bitrate::ZERO);
-        let kept = self.proved.filter(|_| rate < arrives * BEHIND);
+        // A burst that queues now says more than the time before it.
+        let newest = self.trains.full_rate().or(self.ceiling.newest());
+        let arrives = newest.filter(|_| is_heard && is_new).unwrap_or(Bitrate::ZERO);
+        self.keep_rest(rate, arrives);
+    }
+
+    /// This much arrives of a full path. What was proved counts for a part of it if the controller,
+    /// whose target is `inner`, has not caught up.
+    fn keep_rest(&mut self, inner: Bitrate, arrives: Bitrate) {
+        let kept = self.proved.filter(|_| inner < arrives * BEHIND);
         self.proved = kept.map(|proof| Proof { is_rest: true, ..proof });
         self.lower_rest(arrives);
     }
@@ -379,7 +393,7 @@ impl<C: Controller> Probing<C> {
         }
         if !self.learn_from_media(now, train)
             && self.proved.is_some_and(|proof| proof.rate >= train.send_rate())
-            && (train.queued() > MAX_MEDIA_QUEUED || self.lost_much(&train))
+            && (train.queued_unexpectedly() > MAX_MEDIA_QUEUED || self.lost_much(&train))
         {
             self.fail(now, train.delivered_rate());
         }
@@ -430,7 +444,8 @@ impl<C: Controller> Probing<C> {
         self.ceiling.on_carried(rate);
         let held = self.proved.map(|proof| proof.rate).filter(|held| rate >= *held * RENEWS);
         let rate = held.map_or(rate, |held| held.max(rate));
-        if rate > self.unproved() {
+        // The target may be above it for a moment only.
+        if held.is_some() || self.proved.is_none() || rate > self.unproved() {
             self.proved = Some(Proof::new(rate, now));
         }
         self.after_failure = AFTER_FAILURE;
@@ -466,7 +481,10 @@ impl<C: Controller> Probing<C> {
     fn fail(&mut self, now: Timestamp, rate: Bitrate) {
         (self.is_open, self.arrived) = (false, 0);
         self.ceiling.on_full(rate);
-        self.proved = self.proved.filter(|proof| rate >= proof.rate * RENEWS);
+        if self.proved.is_some_and(|proof| rate < proof.rate * RENEWS) {
+            self.keep_rest(self.inner_rate, rate);
+        }
+        self.allowance = self.allowance.max(0.0);
         self.not_before = now + self.after_failure;
         self.after_failure = (self.after_failure * 2).min(MAX_AFTER_FAILURE);
         self.note(now, ProbeResult::Queued(rate));
@@ -478,7 +496,8 @@ impl<C: Controller> Probing<C> {
             && now - running.started > PATIENCE
         {
             self.running = None;
-            self.not_before = now + self.after_failure;
+            // A path that is dead and carries nothing is not made worse.
+            self.not_before = if self.is_idle(now) { now } else { now + self.after_failure };
             self.note(now, ProbeResult::Unanswered);
         }
         let Some(next) = self.goal.filter(|_| self.fixed.is_none()) else { return };
@@ -486,7 +505,8 @@ impl<C: Controller> Probing<C> {
         let goal = self.probe_goal(next, known);
         // First what is relied on already, then more.
         let stale = self.proved.filter(|proof| now - proof.at > RENEW_AFTER);
-        let stale = stale.filter(|_| goal > self.inner_rate);
+        let relied = self.unproved();
+        let stale = stale.filter(|proof| goal > self.inner_rate && proof.rate > relied);
         let is_known = goal <= known && stale.is_none();
         if is_known || self.running.is_some() || now < self.not_before || !self.may_send(now) {
             return;
@@ -565,15 +585,16 @@ impl<C: Controller> Probing<C> {
 }
 
 /// Whether the reason for a lower target is the state of the path.
-fn is_congestion(reason: Reason) -> bool {
-    matches!(
-        reason,
+fn is_congestion(metrics: &Metrics) -> bool {
+    match metrics.reason {
+        // Some targets tremble with delays that are no queue.
+        Reason::QueuingDelay => metrics.queuing_delay.is_none_or(|delay| delay > MAX_QUEUED),
         Reason::OverUse
-            | Reason::QueuingDelay
-            | Reason::Loss
-            | Reason::Ecn
-            | Reason::Competing
-            | Reason::FeedbackLost
-            | Reason::ReceiverLimit
-    )
+        | Reason::Loss
+        | Reason::Ecn
+        | Reason::Competing
+        | Reason::FeedbackLost
+        | Reason::ReceiverLimit => true,
+        _ => false,
+    }
 }

@@ -9,8 +9,13 @@ use weir::units::{TimeDelta, Timestamp};
 const STREAMS: usize = 4;
 /// A stream is not silent before this time without a packet.
 const SILENCE: TimeDelta = TimeDelta::from_millis(400);
-/// Frames of another stream meanwhile. Layers may differ in their frame rates.
-const FRAMES: u32 = 6;
+/// Nor before so many of its usual times between two frames: one frame may be lost.
+const OWN_TIMES: f64 = 2.5;
+/// Frames of another stream meanwhile. A screen's largest stream pauses after a large frame.
+const FRAMES: u32 = 3;
+const SCREEN_FRAMES: u32 = 6;
+/// A longer time without a frame is a pause.
+const MAX_INTERVAL: TimeDelta = TimeDelta::from_secs(2);
 /// A stream that is alone is silent after so many of its own frames have not come.
 const OWN_FRAMES: i64 = 8;
 /// A stream that was silent is back after this many frames.
@@ -65,7 +70,10 @@ impl Silence {
             return;
         }
         heard.timestamp = timestamp;
-        heard.interval = (heard.interval * 7 + gap.min(SILENCE)) / 8;
+        if heard.state == State::Sent && gap < MAX_INTERVAL {
+            let is_first = heard.interval == TimeDelta::ZERO;
+            heard.interval = if is_first { gap } else { (heard.interval * 7 + gap) / 8 };
+        }
         heard.state = match heard.state {
             State::Silent(frames) if frames + 1 < BACK => State::Silent(frames + 1),
             State::Silent(_) => State::Sent,
@@ -114,10 +122,12 @@ impl Silence {
 
     fn fell_silent(&self, now: Timestamp, stream: usize, is_steady: bool) -> bool {
         let heard = &self.streams[stream];
-        let Some(last) = heard.last.filter(|&last| now - last >= SILENCE) else { return false };
+        let least = SILENCE.max(heard.interval * OWN_TIMES);
+        let Some(last) = heard.last.filter(|&last| now - last >= least) else { return false };
         let is_without_others = heard.others.iter().all(|&frames| frames == 0);
         let is_alone = is_without_others && is_steady && now - last >= heard.interval * OWN_FRAMES;
-        is_alone || heard.others.iter().any(|&frames| frames >= FRAMES)
+        let least = if is_steady { FRAMES } else { SCREEN_FRAMES };
+        is_alone || heard.others.iter().any(|&frames| frames >= least)
     }
 
     /// While no picture comes, only streams that are sent now help. If none is, the smallest may
