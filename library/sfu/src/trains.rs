@@ -121,6 +121,11 @@ impl Train {
         f64::from(self.lost) <= expected + CHANCE * libm::sqrt(expected)
     }
 
+    /// Whether this part of its packets was lost, or less.
+    pub fn lost_at_most(&self, part: f64) -> bool {
+        f64::from(self.lost) <= part * f64::from(self.packets)
+    }
+
     fn arrival_time(&self) -> TimeDelta {
         match (self.first_arrived, self.last_arrived) {
             (Some(first), Some(last)) => last - first,

@@ -10,7 +10,7 @@ const WINDOW: f64 = 200.0;
 /// Packets that must have been seen before it counts.
 const ENOUGH: f64 = 40.0;
 /// More is congestion, whatever else it is: GCC draws the line there, too.
-const MOST: f64 = 0.1;
+pub(crate) const MOST: f64 = 0.1;
 
 /// Standard deviations of the number of losses that are chance.
 const CHANCE: f64 = 3.0;
@@ -45,6 +45,11 @@ impl UsualLoss {
     /// The share of packets lost, 0 while too few are known.
     pub fn ratio(&self) -> f64 {
         if self.all < ENOUGH { 0.0 } else { (self.lost / self.all).clamp(0.0, MOST) }
+    }
+
+    /// Whether too little media was sent to tell what is usual.
+    pub fn is_unknown(&self) -> bool {
+        self.all < ENOUGH
     }
 
     /// Whether so much is lost, not by chance, that it is congestion.

@@ -24,7 +24,10 @@ impl<C: Controller> Controller for Probing<C> {
             self.last_sent = Some(now);
         }
         let bytes = packet.size.as_bytes() as f64;
-        let change = if packet.padding { -bytes } else { self.padding_share * bytes };
+        // While more is wanted, the allowance grows with time.
+        let pays = !packet.padding && self.goal.is_none();
+        let change = if packet.padding { -bytes } else { 0.0 };
+        let change = if pays { self.padding_share * bytes } else { change };
         self.allowance = (self.allowance + change).min(self.max_allowance());
         // The inner target hardly changes with a packet, and metrics are dear: wait for feedback.
         self.inner_rate = self.inner.target().bitrate;

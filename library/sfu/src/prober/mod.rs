@@ -22,7 +22,7 @@ pub use self::outcome::{ProbeOutcome, ProbeResult};
 use crate::ceiling::Ceiling;
 use crate::pairs::Pairs;
 use crate::trains::{Train, Trains};
-use crate::usual_loss::UsualLoss;
+use crate::usual_loss::{MOST, UsualLoss};
 
 /// How long a probe lasts. Its queue drains within some hundred milliseconds even if only half of
 /// its rate fits.
@@ -36,7 +36,8 @@ const ABOVE_GOAL: f64 = 1.1;
 const MAX_SHORTFALL: f64 = 2.0;
 /// A shortfall above this is a late host's. Packets of different sizes make a smaller one, too.
 const LATE: f64 = 1.2;
-/// Share of the media's bytes that padding may take in the long run, unless the host says another.
+/// Share that padding may take in the long run, unless the host says another: of the media's bytes,
+/// and of what is known to fit while more is wanted, because media may be far below it.
 const PADDING_SHARE: f64 = 0.025;
 /// What padding may take at once, at the start and after a time without: what is sent in this time,
 /// or this many bytes if that is more. It is one probe at twice the rate that is known.
@@ -70,8 +71,8 @@ const MAX_AFTER_FAILURE: TimeDelta = TimeDelta::from_secs(8);
 const AFTER_FALL: TimeDelta = TimeDelta::from_secs(2);
 /// No probe without feedback as young as this, unless nothing was sent either.
 const MAX_SILENCE: TimeDelta = TimeDelta::from_millis(1_000);
-/// Bytes per second that may go into probes while nothing else is sent, so that a paused picture
-/// does not wait for feedback that cannot come.
+/// At least so many bytes per second may go into probes while nothing else is sent, so that a paused
+/// picture does not wait for feedback that cannot come.
 const IDLE_ALLOWANCE: f64 = 1_000.0;
 /// Padding packets are small. Without media between them, this much is enough packets to judge.
 const MIN_IDLE_SIZE: DataSize = DataSize::from_bytes(2_400);
@@ -86,8 +87,13 @@ const RENEWS: f64 = 0.9;
 const BEHIND: f64 = 0.5;
 /// Then this part of what arrives counts: the rest drains the queue.
 const BACK_OFF: f64 = 0.85;
-/// Without feedback on its packets, a probe is given up.
-const PATIENCE: TimeDelta = TimeDelta::from_secs(3);
+/// Without feedback on its packets, a probe is given up after this many times the usual time to an
+/// answer. Feedback may come every 2 s, and half of it may be lost.
+const PATIENCE: i64 = 3;
+const MIN_PATIENCE: TimeDelta = TimeDelta::from_secs(1);
+const MAX_PATIENCE: TimeDelta = TimeDelta::from_secs(10);
+/// The usual time to an answer before the first.
+const FIRST_ANSWER: TimeDelta = TimeDelta::from_secs(1);
 /// A train that waited longer than this at its end found less than its rate.
 const MAX_QUEUED: TimeDelta = TimeDelta::from_millis(8);
 /// The same for media, whose packets also queue behind each other's bursts.
@@ -133,6 +139,8 @@ pub struct Probing<C> {
     /// Trains that ended with the newest report. Empty between calls.
     ended: Vec<Train>,
     running: Option<Running>,
+    /// The usual time from the start of a probe to feedback on all of it.
+    answer: TimeDelta,
     next_id: u32,
     not_before: Timestamp,
     after_failure: TimeDelta,
@@ -216,6 +224,7 @@ impl<C: Controller> Probing<C> {
             trains: Trains::default(),
             ended: Vec::new(),
             running: None,
+            answer: FIRST_ANSWER,
             next_id: FIRST_ID,
             not_before: Timestamp::from_nanos(i64::MIN),
             after_failure: AFTER_FAILURE,
@@ -245,8 +254,8 @@ impl<C: Controller> Probing<C> {
         self.wanted = wanted;
     }
 
-    /// The share of the media's bytes that padding may take in the long run, 0 to 1. The default is
-    /// 0.025. With 0 the first probes use what padding may take at the start, and then only media
+    /// The share of the media's bytes that padding may take in the long run, 0 to 1; while more is
+    /// wanted, the share of what is known to fit. The default is 0.025. With 0 the first probes use what padding may take at the start, and then only media
     /// shows what fits.
     pub fn set_padding_share(&mut self, share: f64) {
         self.padding_share = if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) };
@@ -427,11 +436,14 @@ impl<C: Controller> Probing<C> {
     }
 
     fn judge_probe(&mut self, now: Timestamp, running: Running, train: Train) {
+        self.answer = (self.answer * 3 + (now - running.started).min(MAX_PATIENCE)) / 4;
         // Packets without a size make no number of it.
         let fell_short = running.probe.rate / train.send_rate();
         self.shortfall = if fell_short > 1.0 { fell_short.min(MAX_SHORTFALL) } else { 1.0 };
-        let has_arrived = train.lost_as_usual(self.loss.ratio());
-        let rate = if has_arrived { train.carried_rate() } else { train.delivered_rate() };
+        let is_usual = train.lost_as_usual(self.loss.ratio());
+        let rate = if is_usual { train.carried_rate() } else { train.delivered_rate() };
+        // Without media nothing is known of the path's losses. What arrived did fit.
+        let has_arrived = is_usual || self.loss.is_unknown() && train.lost_at_most(MOST);
         if !has_arrived || train.queued() > MAX_QUEUED {
             self.fail(now, rate);
             if has_arrived {
@@ -490,16 +502,25 @@ impl<C: Controller> Probing<C> {
         self.note(now, ProbeResult::Queued(rate));
     }
 
+    /// Ends a probe of which nothing is heard.
+    fn give_up(&mut self, now: Timestamp) {
+        let patience = (self.answer * PATIENCE).clamp(MIN_PATIENCE, MAX_PATIENCE);
+        let Some(running) = self.running.filter(|it| now - it.started > patience) else { return };
+        self.running = None;
+        let is_heard = self.last_feedback.is_some_and(|at| at > running.started);
+        // A path that carries nothing is not made worse. If other feedback came, only that on the
+        // probe was lost.
+        self.not_before = match (self.is_idle(now), is_heard) {
+            (true, _) => now,
+            (false, true) => now + AFTER_SUCCESS,
+            (false, false) => now + self.after_failure,
+        };
+        self.note(now, ProbeResult::Unanswered);
+    }
+
     /// Starts a probe if one is needed, cannot hurt, and is paid for.
     fn consider(&mut self, now: Timestamp) {
-        if let Some(running) = self.running
-            && now - running.started > PATIENCE
-        {
-            self.running = None;
-            // A path that is dead and carries nothing is not made worse.
-            self.not_before = if self.is_idle(now) { now } else { now + self.after_failure };
-            self.note(now, ProbeResult::Unanswered);
-        }
+        self.give_up(now);
         let Some(next) = self.goal.filter(|_| self.fixed.is_none()) else { return };
         let known = self.room();
         let goal = self.probe_goal(next, known);
@@ -564,14 +585,19 @@ impl<C: Controller> Probing<C> {
         is_heard || self.is_idle(now)
     }
 
-    /// Lets the allowance grow while nothing is sent.
+    /// Lets the allowance grow while more is wanted.
     fn refill(&mut self, now: Timestamp) {
         self.last_sent.get_or_insert(now);
         let last = self.refilled.replace(now).unwrap_or(now);
-        if self.goal.is_some() && self.is_idle(now) {
-            let more = IDLE_ALLOWANCE * (now - last).as_secs_f64().max(0.0);
-            self.allowance = (self.allowance + more).min(self.max_allowance());
+        if self.goal.is_none() || now <= last {
+            return;
         }
+        let seconds = (now - last).as_secs_f64();
+        let mut more = (self.budget() * (now - last)).as_bytes() as f64 * self.padding_share;
+        if self.is_idle(now) {
+            more = more.max(IDLE_ALLOWANCE * seconds);
+        }
+        self.allowance = (self.allowance + more).min(self.max_allowance());
     }
 
     fn after_event(&mut self, now: Timestamp) {
