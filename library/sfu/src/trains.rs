@@ -17,8 +17,10 @@ const MIN_PACKETS: u32 = 6;
 const MAX_BURST_QUEUED: TimeDelta = TimeDelta::from_millis(30);
 /// Networks reorder by less. A clock that steps back would make a full path look empty.
 const MAX_BACK: TimeDelta = TimeDelta::from_millis(100);
-/// Standard deviations of the number of losses that are chance.
+/// Standard deviations of the number of losses that are chance, in a probe and in one of the many
+/// trains of media.
 const CHANCE: f64 = 2.0;
+const MEDIA_CHANCE: f64 = 4.0;
 
 /// A train of packets, as far as feedback reported it.
 #[derive(Clone, Copy, Debug)]
@@ -117,8 +119,9 @@ impl Train {
 
     /// Whether what it lost, if anything, is no more than usual.
     pub fn lost_as_usual(&self, usual: f64) -> bool {
+        let chance = if self.probe.is_some() { CHANCE } else { MEDIA_CHANCE };
         let expected = usual * f64::from(self.packets);
-        f64::from(self.lost) <= expected + CHANCE * libm::sqrt(expected)
+        f64::from(self.lost) <= expected + chance * libm::sqrt(expected)
     }
 
     /// Whether this part of its packets was lost, or less.

@@ -4,9 +4,11 @@
 //! about its rate.
 
 use weir::feedback::FeedbackReport;
+use weir::units::{TimeDelta, Timestamp};
 
-/// Number of packets over which the ratio is taken.
+/// Number of packets over which the ratio is taken, or a time if it has more.
 const WINDOW: f64 = 200.0;
+const TIME: TimeDelta = TimeDelta::from_secs(1);
 /// Packets that must have been seen before it counts.
 const ENOUGH: f64 = 40.0;
 /// More is congestion, whatever else it is: GCC draws the line there, too.
@@ -20,6 +22,8 @@ const CHANCE: f64 = 3.0;
 pub(crate) struct UsualLoss {
     lost: f64,
     all: f64,
+    /// When the newest of them left.
+    newest: Option<Timestamp>,
 }
 
 impl UsualLoss {
@@ -32,7 +36,10 @@ impl UsualLoss {
                 all += 1.0;
             }
         }
-        let keep = WINDOW / (WINDOW + all);
+        let Some(sent) = report.packets.last().map(|packet| packet.send_time) else { return };
+        let before = self.newest.replace(sent).unwrap_or(sent);
+        let passed = (sent - before).max(TimeDelta::ZERO);
+        let keep = (WINDOW / (WINDOW + all)).max(TIME / (TIME + passed));
         self.lost = self.lost * keep + lost;
         self.all = self.all * keep + all;
     }

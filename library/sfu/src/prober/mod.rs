@@ -374,8 +374,12 @@ impl<C: Controller> Probing<C> {
         let is_new = self.last_feedback.is_some_and(|at| now - at <= MAX_SILENCE);
         // A burst that queues now says more than the time before it.
         let newest = self.trains.full_rate().or(self.ceiling.newest());
-        let arrives = newest.filter(|_| is_heard && is_new).unwrap_or(Bitrate::ZERO);
-        self.keep_rest(rate, arrives);
+        match newest {
+            Some(arrives) if is_heard && is_new => self.keep_rest(rate, arrives),
+            // After a pause nothing is known of what arrives now. The next reports say it.
+            None if is_heard && is_new => {}
+            _ => self.proved = None,
+        }
     }
 
     /// This much arrives of a full path. What was proved counts for a part of it if the controller,
