@@ -193,7 +193,8 @@ mod tests {
                 for known in [oldest, oldest.midpoint(number), number] {
                     let bytes = known.to_be_bytes();
                     let found = cache.request(at(0), known as u16, TimeDelta::ZERO);
-                    let is_found = matches!(found, Resend::TooSoon) || found == Resend::Packet(&bytes);
+                    let is_found =
+                        matches!(found, Resend::TooSoon) || found == Resend::Packet(&bytes);
                     assert!(is_found, "{most} places: {known} at {number}: {found:?}");
                 }
             }

@@ -100,4 +100,27 @@ mod tests {
         loss.on_full();
         assert_eq!(loss.ratio(), 0.0);
     }
+
+    // At 100 Mbit/s 200 packets take 20 ms: the ratio of so few is a matter of chance.
+    #[test]
+    fn at_a_high_rate_it_is_taken_over_a_second() {
+        let mut loss = UsualLoss::default();
+        let size = DataSize::from_bytes(1_000);
+        for step in 0..400 {
+            let mut packets = Vec::new();
+            for number in 0..100 {
+                let sent = Timestamp::from_micros(10_000 * step + 100 * number);
+                // All losses come in one of ten reports.
+                let is_lost = step % 10 == 0 && number < 20;
+                let arrival = if is_lost { None } else { Some(sent) };
+                packets.push(
+                    PacketReport::new(step * 100 + number, size, sent).with_arrival_time(arrival),
+                );
+            }
+            loss.on_feedback(&FeedbackReport::new(packets));
+            if step > 200 {
+                assert!((loss.ratio() - 0.02).abs() < 0.004, "{} at {step}", loss.ratio());
+            }
+        }
+    }
 }

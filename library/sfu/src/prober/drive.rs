@@ -24,10 +24,9 @@ impl<C: Controller> Controller for Probing<C> {
             self.last_sent = Some(now);
         }
         let bytes = packet.size.as_bytes() as f64;
-        // While more is wanted, the allowance grows with time.
-        let pays = !packet.padding && self.goal.is_none();
-        let change = if packet.padding { -bytes } else { 0.0 };
-        let change = if pays { self.padding_share * bytes } else { change };
+        let pays = if packet.padding { 0.0 } else { self.padding_share * bytes };
+        self.paid += pays;
+        let change = if packet.padding { -bytes } else { pays };
         self.allowance = (self.allowance + change).min(self.max_allowance());
         // The inner target hardly changes with a packet, and metrics are dear: wait for feedback.
         self.inner_rate = self.inner.target().bitrate;
@@ -122,7 +121,7 @@ impl<C: Controller> Controller for Probing<C> {
 
     fn target(&self) -> Target {
         let inner = self.inner.target();
-        if let Some(fixed) = self.fixed {
+        if let Some(fixed) = self.fixed() {
             return Target::new(fixed, fixed * FIXED_PACING);
         }
         let bitrate = self.bitrate().max(inner.bitrate);

@@ -9,6 +9,7 @@
 
 mod drive;
 mod outcome;
+mod starts;
 #[cfg(test)]
 mod tests;
 
@@ -24,30 +25,13 @@ use crate::pairs::Pairs;
 use crate::trains::{Train, Trains};
 use crate::usual_loss::{MOST, UsualLoss};
 
-/// How long a probe lasts. Its queue drains within some hundred milliseconds even if only half of
-/// its rate fits.
-const LENGTH: TimeDelta = TimeDelta::from_millis(80);
-/// A probe is at most this factor above the target.
-const MAX_FACTOR: f64 = 2.0;
-/// A probe is a little above its goal: pacers wake up late, so less is sent and measured.
-const ABOVE_GOAL: f64 = 1.1;
 /// On a busy machine packets leave later than the pacer wants. The next probe asks for more, by the
 /// factor that the last one fell short, up to this.
 const MAX_SHORTFALL: f64 = 2.0;
-/// A shortfall above this is a late host's. Packets of different sizes make a smaller one, too.
-const LATE: f64 = 1.2;
-/// Share that padding may take in the long run, unless the host says another: of the media's bytes,
-/// and of what is known to fit while more is wanted, because media may be far below it.
+/// Share of the media's bytes that padding may take in the long run, unless the host says another.
 const PADDING_SHARE: f64 = 0.025;
-/// What padding may take at once, at the start and after a time without: what is sent in this time,
-/// or this many bytes if that is more. It is one probe at twice the rate that is known.
-const ALLOWANCE_TIME: TimeDelta = TimeDelta::from_millis(160);
+/// Bytes that padding may take at once, at least.
 const MIN_ALLOWANCE: f64 = 60_000.0;
-/// After a probe that arrived the next one looks at least this part further, and twice as much
-/// after each more: many steps to many layers would take long.
-const FIRST_STEP: f64 = 1.0 / 8.0;
-/// After so many probes that arrived, each takes about twice as much as the one before.
-const RISING: u32 = 3;
 /// A probe that arrived this much faster than the full path's packets shows that the path is
 /// another one now. The next probes then look for everything that is wanted, and not for the next
 /// layer.
@@ -71,15 +55,8 @@ const MAX_AFTER_FAILURE: TimeDelta = TimeDelta::from_secs(8);
 const AFTER_FALL: TimeDelta = TimeDelta::from_secs(2);
 /// No probe without feedback as young as this, unless nothing was sent either.
 const MAX_SILENCE: TimeDelta = TimeDelta::from_millis(1_000);
-/// At least so many bytes per second may go into probes while nothing else is sent, so that a paused
-/// picture does not wait for feedback that cannot come.
-const IDLE_ALLOWANCE: f64 = 1_000.0;
-/// Padding packets are small. Without media between them, this much is enough packets to judge.
-const MIN_IDLE_SIZE: DataSize = DataSize::from_bytes(2_400);
 /// What was proved holds for this time, in which the controller catches up.
 const PROOF_TIME: TimeDelta = TimeDelta::from_secs(30);
-/// After this time it is probed again, if more than the inner target is needed.
-const RENEW_AFTER: TimeDelta = TimeDelta::from_secs(12);
 /// A train of at least this part of what was proved renews it.
 const RENEWS: f64 = 0.9;
 /// A controller that has not caught up with what was proved falls to a target that says nothing of
@@ -87,10 +64,7 @@ const RENEWS: f64 = 0.9;
 const BEHIND: f64 = 0.5;
 /// Then this part of what arrives counts: the rest drains the queue.
 const BACK_OFF: f64 = 0.85;
-/// Without feedback on its packets, a probe is given up after this many times the usual time to an
-/// answer. Feedback may come every 2 s, and half of it may be lost.
-const PATIENCE: i64 = 3;
-const MIN_PATIENCE: TimeDelta = TimeDelta::from_secs(1);
+/// No probe is waited for longer than this.
 const MAX_PATIENCE: TimeDelta = TimeDelta::from_secs(10);
 /// The usual time to an answer before the first.
 const FIRST_ANSWER: TimeDelta = TimeDelta::from_secs(1);
@@ -150,6 +124,8 @@ pub struct Probing<C> {
     padding_share: f64,
     /// Bytes of padding that may be sent.
     allowance: f64,
+    /// What media paid of late.
+    paid: f64,
     /// The inner target after the last event.
     inner_rate: Bitrate,
     /// The highest inner target of late, and when it was that.
@@ -231,6 +207,7 @@ impl<C: Controller> Probing<C> {
             shortfall: 1.0,
             padding_share: PADDING_SHARE,
             allowance: MIN_ALLOWANCE,
+            paid: 0.0,
             inner_rate,
             high: (inner_rate, Timestamp::from_nanos(i64::MIN)),
             dip: None,
@@ -254,8 +231,9 @@ impl<C: Controller> Probing<C> {
         self.wanted = wanted;
     }
 
-    /// The share of the media's bytes that padding may take in the long run, 0 to 1; while more is
-    /// wanted, the share of what is known to fit. The default is 0.025. With 0 the first probes use what padding may take at the start, and then only media
+    /// The share of the media's bytes that padding may take in the long run, 0 to 1. The default is
+    /// 0.025. If more is wanted and media is below a quarter of what is known to fit, that quarter
+    /// counts, and all of it while nothing is sent. With 0 the first probes use what padding may take at the start, and then only media
     /// shows what fits.
     pub fn set_padding_share(&mut self, share: f64) {
         self.padding_share = if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) };
@@ -264,7 +242,7 @@ impl<C: Controller> Probing<C> {
     /// The path is not measured, and carries this rate; `None` ends that. For a receiver that sends
     /// no feedback.
     pub fn set_fixed(&mut self, now: Timestamp, rate: Option<Bitrate>) {
-        self.fixed = rate.map(|rate| self.limits.clamp(rate));
+        self.fixed = rate;
         self.after_event(now);
     }
 
@@ -281,24 +259,34 @@ impl<C: Controller> Probing<C> {
     /// The inner target, or what was proved.
     fn bitrate(&self) -> Bitrate {
         let proved = self.proved.map_or(Bitrate::ZERO, |proof| proof.rate);
-        let proved = self.limits.cap(proved, self.receiver_limit).min(self.limits.max());
-        self.inner_rate.max(proved)
+        self.inner_rate.max(self.within(proved))
     }
 
     /// What may be relied on for what is sent now: the target, but not a dip that the controller
     /// makes for a test of its own, or after a probe that queued.
     pub fn budget(&self) -> Bitrate {
-        if let Some(fixed) = self.fixed {
+        if let Some(fixed) = self.fixed() {
             return fixed;
         }
-        self.bitrate().max(self.dip.map_or(Bitrate::ZERO, |dip| dip.rate))
+        let dip = self.dip.map_or(Bitrate::ZERO, |dip| dip.rate);
+        self.bitrate().max(self.within(dip))
+    }
+
+    /// What a receiver without feedback may be sent.
+    fn fixed(&self) -> Option<Bitrate> {
+        Some(self.limits.cap(self.limits.clamp(self.fixed?), self.receiver_limit))
+    }
+
+    /// What remains of a rate under the limits, which may have changed since.
+    fn within(&self, rate: Bitrate) -> Bitrate {
+        self.limits.cap(rate, self.receiver_limit).min(self.limits.max())
     }
 
     /// What may be relied on for more than is sent now: the target, but what lies above the rate
     /// that arrived when the path was last full must be proved first. For what is sent already,
     /// the target counts.
     pub fn room(&self) -> Bitrate {
-        if let Some(fixed) = self.fixed {
+        if let Some(fixed) = self.fixed() {
             return fixed;
         }
         let proved = self.proved.map_or(Bitrate::ZERO, |proof| proof.rate);
@@ -447,7 +435,8 @@ impl<C: Controller> Probing<C> {
         let is_usual = train.lost_as_usual(self.loss.ratio());
         let rate = if is_usual { train.carried_rate() } else { train.delivered_rate() };
         // Without media nothing is known of the path's losses. What arrived did fit.
-        let has_arrived = is_usual || self.loss.is_unknown() && train.lost_at_most(MOST);
+        let is_unknown = self.loss.is_unknown() && self.is_idle(now);
+        let has_arrived = is_usual || is_unknown && train.lost_at_most(MOST);
         if !has_arrived || train.queued() > MAX_QUEUED {
             self.fail(now, rate);
             if has_arrived {
@@ -504,104 +493,6 @@ impl<C: Controller> Probing<C> {
         self.not_before = now + self.after_failure;
         self.after_failure = (self.after_failure * 2).min(MAX_AFTER_FAILURE);
         self.note(now, ProbeResult::Queued(rate));
-    }
-
-    /// Ends a probe of which nothing is heard.
-    fn give_up(&mut self, now: Timestamp) {
-        let patience = (self.answer * PATIENCE).clamp(MIN_PATIENCE, MAX_PATIENCE);
-        let Some(running) = self.running.filter(|it| now - it.started > patience) else { return };
-        self.running = None;
-        let is_heard = self.last_feedback.is_some_and(|at| at > running.started);
-        // A path that carries nothing is not made worse. If other feedback came, only that on the
-        // probe was lost.
-        self.not_before = match (self.is_idle(now), is_heard) {
-            (true, _) => now,
-            (false, true) => now + AFTER_SUCCESS,
-            (false, false) => now + self.after_failure,
-        };
-        self.note(now, ProbeResult::Unanswered);
-    }
-
-    /// Starts a probe if one is needed, cannot hurt, and is paid for.
-    fn consider(&mut self, now: Timestamp) {
-        self.give_up(now);
-        let Some(next) = self.goal.filter(|_| self.fixed.is_none()) else { return };
-        let known = self.room();
-        let goal = self.probe_goal(next, known);
-        // First what is relied on already, then more.
-        let stale = self.proved.filter(|proof| now - proof.at > RENEW_AFTER);
-        let relied = self.unproved();
-        let stale = stale.filter(|proof| goal > self.inner_rate && proof.rate > relied);
-        let is_known = goal <= known && stale.is_none();
-        if is_known || self.running.is_some() || now < self.not_before || !self.may_send(now) {
-            return;
-        }
-        // The bound is for what leaves. A host that wakes up late lets less leave than it is asked.
-        let late = if self.shortfall > LATE { self.shortfall } else { 1.0 };
-        let rate = (goal * ABOVE_GOAL * self.shortfall).min(known * (MAX_FACTOR * late));
-        let rate = stale.map_or(rate, |proof| rate.min(proof.rate * self.shortfall));
-        let size = rate * LENGTH;
-        let size = if self.is_idle(now) { size.max(MIN_IDLE_SIZE) } else { size };
-        let is_most = self.limits.max() <= known && stale.is_none();
-        if !self.may_pay(size) || is_most {
-            return;
-        }
-        let probe = Probe::new(ProbeId(self.next_id), rate, size, 6);
-        self.next_id += 1;
-        self.running = Some(Running { probe, started: now, inner_rate: self.inner_rate });
-        self.note(now, ProbeResult::Started(probe));
-    }
-
-    /// What the next probe looks for: what is asked for next, or more, up to all that is wanted.
-    fn probe_goal(&self, next: Bitrate, known: Bitrate) -> Bitrate {
-        let wanted = self.wanted.map_or(next, |wanted| next.max(wanted));
-        if self.is_open {
-            return wanted;
-        }
-        if self.arrived == 0 {
-            return next;
-        }
-        let doublings = self.arrived.min(RISING + 1) - 1;
-        let step = FIRST_STEP * f64::from(1_u32 << doublings);
-        next.max(known * (1.0 + step)).min(wanted)
-    }
-
-    /// Whether padding may take this much. While probes arrive each takes twice as much as the one
-    /// before, so its media pays later.
-    fn may_pay(&self, size: DataSize) -> bool {
-        let size = size.as_bytes() as f64;
-        let is_rising = self.is_open || self.arrived >= RISING;
-        self.allowance >= if is_rising { -2.0 * size } else { size }
-    }
-
-    fn max_allowance(&self) -> f64 {
-        MIN_ALLOWANCE.max((self.budget() * ALLOWANCE_TIME).as_bytes() as f64)
-    }
-
-    /// Whether nothing has been sent for a while.
-    fn is_idle(&self, now: Timestamp) -> bool {
-        self.last_sent.is_some_and(|last| now - last > MAX_SILENCE)
-    }
-
-    /// Whether the path is known to be alive, or nothing was sent that could show it.
-    fn may_send(&self, now: Timestamp) -> bool {
-        let is_heard = self.last_feedback.is_some_and(|at| now - at <= MAX_SILENCE);
-        is_heard || self.is_idle(now)
-    }
-
-    /// Lets the allowance grow while more is wanted.
-    fn refill(&mut self, now: Timestamp) {
-        self.last_sent.get_or_insert(now);
-        let last = self.refilled.replace(now).unwrap_or(now);
-        if self.goal.is_none() || now <= last {
-            return;
-        }
-        let seconds = (now - last).as_secs_f64();
-        let mut more = (self.budget() * (now - last)).as_bytes() as f64 * self.padding_share;
-        if self.is_idle(now) {
-            more = more.max(IDLE_ALLOWANCE * seconds);
-        }
-        self.allowance = (self.allowance + more).min(self.max_allowance());
     }
 
     fn after_event(&mut self, now: Timestamp) {

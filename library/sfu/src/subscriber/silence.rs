@@ -209,4 +209,47 @@ mod tests {
         silence.on_packet(at(1_210), 1, 1_210, true);
         assert_eq!(silence.silent(at(1_210), Some(1), true), 0);
     }
+
+    // At 5 frames a second the picture stood for 1.3 s: six frames were waited for.
+    #[test]
+    fn a_stream_is_silent_after_two_or_three_of_its_frames_at_any_rate() {
+        for every in [16, 33, 66, 100, 200, 333, 500, 1_000] {
+            let mut silence = Silence::default();
+            send(&mut silence, &[0, 1], 0, 20 * every, every);
+            let last = 19 * every;
+            let mut silent = None;
+            for ms in last + 1..last + 5_000 {
+                if ms % every == 0 {
+                    silence.on_packet(at(ms), 0, ms as u32, false);
+                }
+                if silence.silent(at(ms), Some(1), true) & 2 != 0 {
+                    silent = silent.or(Some(ms - last));
+                }
+            }
+            let expected = (every * 5 / 2).max(400);
+            assert!(
+                silent.is_some_and(|ms| (expected..=expected + 2 * every).contains(&ms)),
+                "each {every} ms: {silent:?}"
+            );
+        }
+    }
+
+    // LiveKit's smallest stream of a screen has 3 frames a second.
+    #[test]
+    fn a_slow_stream_that_loses_a_frame_is_not_silent() {
+        for every in [200, 333, 500, 1_000] {
+            let mut silence = Silence::default();
+            for ms in 0..60_000 {
+                if ms % 66 == 0 {
+                    silence.on_packet(at(ms), 1, ms as u32, false);
+                }
+                if ms % every == 0 && ms / every % 7 != 6 {
+                    silence.on_packet(at(ms), 0, ms as u32, false);
+                }
+                if ms > 5 * every {
+                    assert_eq!(silence.silent(at(ms), Some(0), true), 0, "each {every} at {ms}");
+                }
+            }
+        }
+    }
 }

@@ -293,6 +293,16 @@ mod tests {
         }
     }
 
+    // NADA-D20: with RMAX 50 times the rate and more, no signal lowered it.
+    #[test]
+    fn a_full_path_lowers_the_rate_however_far_below_the_maximum() {
+        for max in [1_500, 50_000, 1_000_000, 100_000_000] {
+            let mut rate = ReferenceRate::new(limits(50, 1_000, max));
+            run(&mut rate, &[gradual(500, 200); 50]);
+            assert!(rate.rate() < kbps(200), "{max}: {}", rate.rate());
+        }
+    }
+
     // [NADA §4.3]: 0.5 * (100/500) * (25 - 10*1500/1000)/500 + 0.5 * 2 * (25 - 15)/500 = 0.022.
     #[test]
     fn the_gradual_update_adds_a_tenth_of_the_offset_to_the_change() {
