@@ -21,6 +21,7 @@ impl<C: Controller> Controller for Probing<C> {
     fn on_packet_sent(&mut self, now: Timestamp, packet: &SentPacket) {
         self.inner.on_packet_sent(now, packet);
         if !packet.padding {
+            self.resumed = if self.is_idle(now) { Some(now) } else { self.resumed };
             self.last_sent = Some(now);
         }
         let bytes = packet.size.as_bytes() as f64;

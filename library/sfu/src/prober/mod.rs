@@ -134,6 +134,8 @@ pub struct Probing<C> {
     last_feedback: Option<Timestamp>,
     /// When a packet last left, or the first event.
     last_sent: Option<Timestamp>,
+    /// When media left again after a pause.
+    resumed: Option<Timestamp>,
     /// When the allowance last grew because nothing was sent.
     refilled: Option<Timestamp>,
     next_tick: Option<Timestamp>,
@@ -213,6 +215,7 @@ impl<C: Controller> Probing<C> {
             dip: None,
             last_feedback: None,
             last_sent: None,
+            resumed: None,
             refilled: None,
             next_tick: None,
             outcome: None,
@@ -325,7 +328,11 @@ impl<C: Controller> Probing<C> {
             }
             // What a path loses at any rate is no sign of its capacity.
             let is_usual = reason == Reason::Loss && !self.loss.is_congestion();
-            let counts = is_congestion(&metrics) && !is_usual && !self.is_slack(rate, reason);
+            // In a pause no feedback could come.
+            let is_pause = reason == Reason::FeedbackLost
+                && self.resumed.is_some_and(|at| now - at <= BLAME_TIME);
+            let may_be_full = is_congestion(&metrics) && !is_usual && !is_pause;
+            let counts = may_be_full && !self.is_slack(rate, reason);
             if has_fallen && counts {
                 self.on_path_full(now, rate, reason != Reason::FeedbackLost);
             }

@@ -559,3 +559,18 @@ fn limits_hold_for_a_fixed_rate_and_for_a_dip() {
     prober.set_limits(at(200), RateLimits::new(kbps(50), kbps(300), kbps(400)).unwrap());
     assert_eq!(prober.budget(), kbps(400));
 }
+
+// Found in simulation: gcc takes the silence of a pause for a broken path, and pictures that were
+// shown again stayed small for 5 s.
+#[test]
+fn feedback_that_could_not_come_in_a_pause_ends_no_proof() {
+    for (pause_ms, is_kept) in [(500, false), (2_000, true), (20_000, true)] {
+        let mut prober = proved(kbps(2_000), kbps(5_000));
+        prober.on_packet_sent(at(400), &SentPacket::new(1, DataSize::from_bytes(1_000)));
+        let back = 400 + pause_ms;
+        prober.on_packet_sent(at(back), &SentPacket::new(2, DataSize::from_bytes(1_000)));
+        prober.inner = Fixed(kbps(300), Reason::FeedbackLost);
+        prober.on_timeout(at(back + 10));
+        assert_eq!(prober.budget() > kbps(1_900), is_kept, "{pause_ms} ms");
+    }
+}
