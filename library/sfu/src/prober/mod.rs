@@ -329,8 +329,7 @@ impl<C: Controller> Probing<C> {
             // What a path loses at any rate is no sign of its capacity.
             let is_usual = reason == Reason::Loss && !self.loss.is_congestion();
             // In a pause no feedback could come.
-            let is_pause = reason == Reason::FeedbackLost
-                && self.resumed.is_some_and(|at| now - at <= BLAME_TIME);
+            let is_pause = reason == Reason::FeedbackLost && self.has_resumed(now);
             let may_be_full = is_congestion(&metrics) && !is_usual && !is_pause;
             let counts = may_be_full && !self.is_slack(rate, reason);
             if has_fallen && counts {
@@ -372,9 +371,14 @@ impl<C: Controller> Probing<C> {
         match newest {
             Some(arrives) if is_heard && is_new => self.keep_rest(rate, arrives),
             // After a pause nothing is known of what arrives now. The next reports say it.
-            None if is_heard && is_new => {}
+            None if is_heard && self.has_resumed(now) => {}
             _ => self.proved = None,
         }
+    }
+
+    /// Whether media left again after a pause a moment ago.
+    fn has_resumed(&self, now: Timestamp) -> bool {
+        self.resumed.is_some_and(|at| now - at <= BLAME_TIME)
     }
 
     /// This much arrives of a full path. What was proved counts for a part of it if the controller,
@@ -399,10 +403,14 @@ impl<C: Controller> Probing<C> {
             self.judge_probe(now, running, train);
             return;
         }
-        if !self.learn_from_media(now, train)
-            && self.proved.is_some_and(|proof| proof.rate >= train.send_rate())
-            && (train.queued_unexpectedly() > MAX_MEDIA_QUEUED || self.lost_much(&train))
-        {
+        if self.learn_from_media(now, train) {
+            return;
+        }
+        let Some(proof) = self.proved else { return };
+        let is_full = train.queued_unexpectedly() > MAX_MEDIA_QUEUED;
+        // What leaves faster than is known to fit may overflow a queue.
+        let lost = proof.rate >= train.send_rate() && self.lost_much(&train);
+        if is_full || lost {
             self.fail(now, train.delivered_rate());
         }
     }

@@ -465,8 +465,7 @@ fn a_burst_above_the_proved_rate_queues_by_itself() {
         // A path of half the rate queues it twice as long.
         prober.on_feedback(at(1_500), &report(1_000, count, rate * 2.5, rate * 0.5, None));
         heartbeat(&mut prober, 1_600);
-        let rest = prober.budget();
-        assert!(rest > rate * 0.4 && rest < rate * 0.5, "{path}: {rest}");
+        assert_near(prober.budget(), (rate * 0.425).max(kbps(750)));
     }
 }
 
