@@ -16,8 +16,8 @@ mod tests;
 use alloc::vec::Vec;
 
 use weir::controller::{Controller, Metrics, Probe, RateLimits, Reason};
-use weir::feedback::{FeedbackReport, ProbeId};
-use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use weir::feedback::FeedbackReport;
+use weir::units::{Bitrate, TimeDelta, Timestamp};
 
 pub use self::outcome::{ProbeOutcome, ProbeResult};
 use crate::ceiling::Ceiling;

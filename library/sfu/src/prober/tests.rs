@@ -1,7 +1,8 @@
 use super::*;
 use alloc::vec::Vec;
 use weir::controller::{Metrics, Target};
-use weir::feedback::{PacketReport, SentPacket};
+use weir::feedback::{PacketReport, ProbeId, SentPacket};
+use weir::units::DataSize;
 
 /// A controller whose target never moves.
 #[derive(Clone, Debug)]
