@@ -356,8 +356,7 @@ impl<C: Controller> Probing<C> {
         (self.is_open, self.arrived) = (false, 0);
         self.ceiling.on_full(Bitrate::ZERO);
         self.loss.on_full();
-        // The media that was to pay for the climb is not sent.
-        self.allowance = self.allowance.max(0.0);
+        self.end_climb();
         let was_probe = self.dip.is_some_and(|dip| dip.is_probe && now - dip.at <= BLAME_TIME);
         // A probe that is on its way says more of the path than a controller that notices it.
         let is_probe = self.running.is_some_and(|it| now - it.started <= BLAME_TIME);
@@ -504,7 +503,7 @@ impl<C: Controller> Probing<C> {
         if self.proved.is_some_and(|proof| rate < proof.rate * RENEWS) {
             self.keep_rest(self.inner_rate, rate);
         }
-        self.allowance = self.allowance.max(0.0);
+        self.end_climb();
         self.not_before = now + self.after_failure;
         self.after_failure = (self.after_failure * 2).min(MAX_AFTER_FAILURE);
         self.note(now, ProbeResult::Queued(rate));

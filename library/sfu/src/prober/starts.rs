@@ -109,6 +109,13 @@ impl<C: Controller> Probing<C> {
         self.allowance >= if is_rising { -2.0 * size } else { size }
     }
 
+    /// Ends what padding owes for a climb: the media that was to pay is not sent. What it owes at
+    /// most is what it may take at once.
+    pub(super) fn end_climb(&mut self) {
+        let most = (self.budget() * ALLOWANCE_TIME).as_bytes() as f64;
+        self.allowance = self.allowance.max(-most);
+    }
+
     pub(super) fn max_allowance(&self) -> f64 {
         MIN_ALLOWANCE.max((self.budget() * ALLOWANCE_TIME).as_bytes() as f64)
     }

@@ -463,10 +463,11 @@ fn a_burst_above_the_proved_rate_queues_by_itself() {
         prober.on_feedback(at(800), &report(500, count, rate * 2.5, rate, None));
         heartbeat(&mut prober, 900);
         assert_near(prober.budget(), rate);
-        // A path of half the rate queues it twice as long.
+        // A path of half the rate queues it twice as long. The controller is far behind.
+        prober.inner = Fixed(kbps(300), Reason::Increase);
         prober.on_feedback(at(1_500), &report(1_000, count, rate * 2.5, rate * 0.5, None));
         heartbeat(&mut prober, 1_600);
-        assert_near(prober.budget(), (rate * 0.425).max(kbps(750)));
+        assert_near(prober.budget(), rate * 0.425);
     }
 }
 
@@ -483,7 +484,7 @@ fn a_climb_that_ends_leaves_no_debt() {
         assert!(prober.room() >= kbps(wanted), "{wanted}");
         set(&mut prober, 9_000, kbps(300), Reason::FeedbackLost);
         assert_eq!(prober.budget(), kbps(300), "{wanted}");
-        let rates = answer_until(&mut prober, kbps(wanted * 2), 9_100, 19_000);
+        let rates = answer_until(&mut prober, kbps(wanted * 2), 9_100, 25_000);
         assert!(!rates.is_empty(), "{wanted}");
     }
 }
