@@ -356,7 +356,6 @@ impl<C: Controller> Probing<C> {
         (self.is_open, self.arrived) = (false, 0);
         self.ceiling.on_full(Bitrate::ZERO);
         self.loss.on_full();
-        self.end_climb();
         let was_probe = self.dip.is_some_and(|dip| dip.is_probe && now - dip.at <= BLAME_TIME);
         // A probe that is on its way says more of the path than a controller that notices it.
         let is_probe = self.running.is_some_and(|it| now - it.started <= BLAME_TIME);
@@ -373,6 +372,7 @@ impl<C: Controller> Probing<C> {
             None if is_heard && self.has_resumed(now) => {}
             _ => self.proved = None,
         }
+        self.end_climb(rate);
     }
 
     /// Whether media left again after a pause a moment ago.
@@ -503,7 +503,7 @@ impl<C: Controller> Probing<C> {
         if self.proved.is_some_and(|proof| rate < proof.rate * RENEWS) {
             self.keep_rest(self.inner_rate, rate);
         }
-        self.end_climb();
+        self.end_climb(self.inner_rate);
         self.not_before = now + self.after_failure;
         self.after_failure = (self.after_failure * 2).min(MAX_AFTER_FAILURE);
         self.note(now, ProbeResult::Queued(rate));

@@ -110,9 +110,10 @@ impl<C: Controller> Probing<C> {
     }
 
     /// Ends what padding owes for a climb: the media that was to pay is not sent. What it owes at
-    /// most is what it may take at once.
-    pub(super) fn end_climb(&mut self) {
-        let most = (self.budget() * ALLOWANCE_TIME).as_bytes() as f64;
+    /// most is what it may take at once at what is left: the target `inner`, or what is proved.
+    pub(super) fn end_climb(&mut self, inner: Bitrate) {
+        let left = inner.max(self.proved.map_or(Bitrate::ZERO, |proof| proof.rate));
+        let most = (left * ALLOWANCE_TIME).as_bytes() as f64;
         self.allowance = self.allowance.max(-most);
     }
 
