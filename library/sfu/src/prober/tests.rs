@@ -484,8 +484,8 @@ fn a_climb_that_ends_leaves_no_debt() {
         assert!(prober.room() >= kbps(wanted), "{wanted}");
         set(&mut prober, 9_000, kbps(300), Reason::FeedbackLost);
         assert_eq!(prober.budget(), kbps(300), "{wanted}");
-        let rates = answer_until(&mut prober, kbps(wanted * 2), 9_100, 25_000);
-        assert!(!rates.is_empty(), "{wanted}");
+        // At most what 300 kbit/s may take at once: 160 ms of it.
+        assert!(prober.allowance >= -6_000.0, "{wanted}: {}", prober.allowance);
     }
 }
 
