@@ -180,6 +180,8 @@ struct Running {
     started: Timestamp,
     /// The inner target when it started.
     inner_rate: Bitrate,
+    /// Nothing had been sent for a while before.
+    was_idle: bool,
 }
 
 impl<C: Controller> Probing<C> {
@@ -449,7 +451,7 @@ impl<C: Controller> Probing<C> {
         let is_usual = train.lost_as_usual(self.loss.ratio());
         let rate = if is_usual { train.carried_rate() } else { train.delivered_rate() };
         // Without media nothing is known of the path's losses. What arrived did fit.
-        let is_unknown = self.loss.is_unknown() && self.is_idle(now);
+        let is_unknown = self.loss.is_unknown() && running.was_idle;
         let has_arrived = is_usual || is_unknown && train.lost_at_most(MOST);
         if !has_arrived || train.queued() > MAX_QUEUED {
             self.fail(now, rate);

@@ -83,7 +83,8 @@ impl<C: Controller> Probing<C> {
         }
         let probe = Probe::new(ProbeId(self.next_id), rate, size, 6);
         self.next_id += 1;
-        self.running = Some(Running { probe, started: now, inner_rate: self.inner_rate });
+        let (inner_rate, was_idle) = (self.inner_rate, self.is_idle(now));
+        self.running = Some(Running { probe, started: now, inner_rate, was_idle });
         self.note(now, ProbeResult::Started(probe));
     }
 
