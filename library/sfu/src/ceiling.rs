@@ -191,7 +191,7 @@ mod tests {
         assert!(rate > kbps(230) && rate < kbps(300), "{rate}");
     }
 
-    // Found in simulation: pictures were shown again after 8 s, and their key frames counted for 8 s.
+    // Found in simulation: pictures were shown again, and their key frames counted for the pause.
     #[test]
     fn what_arrives_after_a_pause_is_measured_without_it() {
         for pause_ms in [1_000, 8_000, 3_600_000] {

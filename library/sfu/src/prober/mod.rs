@@ -180,8 +180,6 @@ struct Running {
     started: Timestamp,
     /// The inner target when it started.
     inner_rate: Bitrate,
-    /// Nothing had been sent for a while before.
-    was_idle: bool,
 }
 
 impl<C: Controller> Probing<C> {
@@ -238,8 +236,8 @@ impl<C: Controller> Probing<C> {
 
     /// The share of the media's bytes that padding may take in the long run, 0 to 1. The default is
     /// 0.025. If more is wanted and media is below a quarter of what is known to fit, that quarter
-    /// counts, and all of it while nothing is sent. With 0 the first probes use what padding may take at the start, and then only media
-    /// shows what fits.
+    /// counts, and all of it while nothing is sent. With 0 the first probes use what padding may
+    /// take at the start, and then only media shows what fits.
     pub fn set_padding_share(&mut self, share: f64) {
         self.padding_share = if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) };
     }
@@ -451,7 +449,7 @@ impl<C: Controller> Probing<C> {
         let is_usual = train.lost_as_usual(self.loss.ratio());
         let rate = if is_usual { train.carried_rate() } else { train.delivered_rate() };
         // Without media nothing is known of the path's losses. What arrived did fit.
-        let is_unknown = self.loss.is_unknown() && running.was_idle;
+        let is_unknown = self.loss.is_unknown();
         let has_arrived = is_usual || is_unknown && train.lost_at_most(MOST);
         if !has_arrived || train.queued() > MAX_QUEUED {
             self.fail(now, rate);

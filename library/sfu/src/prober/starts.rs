@@ -25,11 +25,11 @@ const ALLOWANCE_TIME: TimeDelta = TimeDelta::from_millis(160);
 const FIRST_STEP: f64 = 1.0 / 8.0;
 /// After so many probes that arrived, each takes about twice as much as the one before.
 const RISING: u32 = 3;
-/// Where more is wanted, it is a share of this part of what is known to fit, if media is below that:
-/// of all of it while nothing is sent.
+/// Where more is wanted, it is a share of this part of what is known to fit, if media is below
+/// that: of all of it while nothing is sent.
 const LEAST_PAID: f64 = 0.25;
-/// At least so many bytes per second may go into probes while nothing else is sent, so that a paused
-/// picture does not wait for feedback that cannot come.
+/// At least so many bytes per second may go into probes while nothing else is sent, so that a
+/// paused picture does not wait for feedback that cannot come.
 const IDLE_ALLOWANCE: f64 = 1_000.0;
 /// Padding packets are small. Without media between them, this much is enough packets to judge.
 const MIN_IDLE_SIZE: DataSize = DataSize::from_bytes(2_400);
@@ -83,8 +83,7 @@ impl<C: Controller> Probing<C> {
         }
         let probe = Probe::new(ProbeId(self.next_id), rate, size, 6);
         self.next_id += 1;
-        let (inner_rate, was_idle) = (self.inner_rate, self.is_idle(now));
-        self.running = Some(Running { probe, started: now, inner_rate, was_idle });
+        self.running = Some(Running { probe, started: now, inner_rate: self.inner_rate });
         self.note(now, ProbeResult::Started(probe));
     }
 
