@@ -19,9 +19,9 @@ const SIGNAL_BYTES = 40;
 const NAME_AT = 1_024;
 const HANDLE_AT = 1_088;
 const NUMBERS_AT = 1_096;
-const LIST_AT = 2_048;
 const BYTES_AT = 16_384;
-const MAX_PACKETS = (BYTES_AT - LIST_AT) / 8;
+/** Of an entry of a list of packets. */
+const ENTRY_BYTES = 8;
 const NOTHING = 1;
 /** Kinds of packets, and of requests, as numbers of `weir.h`. */
 const KINDS = { video: 0, repair: 1, audio: 2 };
@@ -60,6 +60,8 @@ export class Sender {
   #memory;
   #scratch;
   #room;
+  /** Memory for the packets of one call. */
+  #packets = { at: 0, length: 0 };
   #handle = 0;
 
   /**
@@ -72,8 +74,8 @@ export class Sender {
     const { exports } = new WebAssembly.Instance(library(), {});
     this.#functions = exports;
     this.#memory = exports.memory;
-    this.#scratch = this.#grow(4);
-    this.#room = 4 * PAGE_BYTES - BYTES_AT;
+    this.#scratch = this.#grow(2);
+    this.#room = 2 * PAGE_BYTES - BYTES_AT;
     const at = this.#scratch;
     this.#call("weir_settings_init", at, SETTINGS_BYTES);
     this.#call("weir_sender_config_init", at + SETTINGS_BYTES, CONFIG_BYTES);
@@ -304,19 +306,26 @@ export class Sender {
   }
 
   #enqueue(kind, now, packets) {
-    const bytes = packets.reduce((sum, packet) => sum + packet.length, 0);
-    if (packets.length > MAX_PACKETS || bytes > this.#room)
-      throw new Error("weir: too many packets in one call");
-    let at = this.#scratch + BYTES_AT;
+    const length = packets.reduce((sum, packet) => sum + packet.length, 0);
+    const list = this.#roomFor(ENTRY_BYTES * packets.length + length);
+    let at = list + ENTRY_BYTES * packets.length;
     const view = this.#view();
     for (const [index, packet] of packets.entries()) {
-      view.setUint32(this.#scratch + LIST_AT + 8 * index, at, true);
-      view.setUint32(this.#scratch + LIST_AT + 8 * index + 4, packet.length, true);
+      view.setUint32(list + ENTRY_BYTES * index, at, true);
+      view.setUint32(list + ENTRY_BYTES * index + 4, packet.length, true);
       this.#bytes(at, packet.length).set(packet);
       at += packet.length;
     }
-    const list = this.#scratch + LIST_AT;
     this.#call("weir_sender_enqueue_as", this.#handle, ns(now), kind, list, packets.length);
+  }
+
+  /** Memory for packets, which grows to the largest picture. What was too small is not used again. */
+  #roomFor(length) {
+    if (length > this.#packets.length) {
+      const pages = Math.ceil(Math.max(length, 2 * this.#packets.length) / PAGE_BYTES);
+      this.#packets = { at: this.#grow(pages), length: pages * PAGE_BYTES };
+    }
+    return this.#packets.at;
   }
 
   /** New memory that the library's allocator does not know. */

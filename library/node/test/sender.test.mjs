@@ -55,6 +55,19 @@ test("packets leave over time and in their order, with numbers for the feedback"
   assert.ok(numbers.every((number, index) => index === 0 || number > numbers[index - 1]));
 });
 
+test("a picture of any size is queued in one call", () => {
+  for (const count of [1, 200, 1_000, 4_000]) {
+    const from = sender();
+    for (let call = 0; call < 2; call++)
+      from.enqueue(
+        0,
+        Array.from({ length: count }, (_, number) => packet(2 * count * call + number)),
+      );
+    assert.equal(from.queued(), 2 * count * 1_228);
+    assert.equal(from.nextPacket(0).bytes.readUInt16BE(2), 0);
+  }
+});
+
 test("what is sent again leaves before the media that waits", () => {
   const from = sender();
   from.enqueue(

@@ -151,13 +151,16 @@ pub extern "C" fn weir_sfu_layer(
     frame_rate: f64,
     bps: i64,
 ) -> i32 {
-    let (Ok(stream), Ok(temporal)) = (u8::try_from(stream), u8::try_from(temporal)) else {
-        return OUT_OF_RANGE;
-    };
-    let (Ok(width), Ok(height)) = (u16::try_from(width), u16::try_from(height)) else {
-        return OUT_OF_RANGE;
-    };
     change(|state, _| {
+        // Of a track with a layer out of range, nothing is left for the next track.
+        let (Ok(stream), Ok(temporal)) = (u8::try_from(stream), u8::try_from(temporal)) else {
+            state.layers.clear();
+            return OUT_OF_RANGE;
+        };
+        let (Ok(width), Ok(height)) = (u16::try_from(width), u16::try_from(height)) else {
+            state.layers.clear();
+            return OUT_OF_RANGE;
+        };
         let layer = Layer::new(stream, width, height, rate(bps));
         state.layers.push(layer.with_temporal(temporal).with_frame_rate(frame_rate));
         OK
@@ -307,4 +310,20 @@ pub extern "C" fn weir_sfu_why() -> i32 {
 #[unsafe(no_mangle)]
 pub extern "C" fn weir_sfu_text() -> *const u8 {
     STATE.with_borrow(|state| state.text.as_ptr())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_layer_out_of_range_leaves_nothing_for_the_next_track() {
+        assert_eq!(weir_sfu_start(0, 50_000, 300_000, 10_000_000), OK);
+        assert_eq!(weir_sfu_layer(0, 255, 320, 180, 30.0, 150_000), OK);
+        assert_eq!(weir_sfu_layer(0, 255, 1 << 16, 180, 30.0, 150_000), OUT_OF_RANGE);
+        assert_eq!(weir_sfu_layer(0, 255, 640, 360, 30.0, 250_000), OK);
+        assert_eq!(weir_sfu_set_track(1, 0, 1.0, 640, 360, 1), OK);
+        assert_eq!(weir_sfu_choose(0, 0), OK);
+        assert_eq!(weir_sfu_level(1), 0, "it is the only layer");
+    }
 }

@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use weir::feedback::SeqUnwrapper;
 use weir::units::{TimeDelta, Timestamp};
 use weir_wire::rtp::{PayloadType, View};
 
@@ -28,13 +29,14 @@ const FEWEST: usize = 128;
 #[derive(Clone, Debug)]
 pub struct Cache {
     entries: Vec<Entry>,
+    numbers: SeqUnwrapper,
     time: TimeDelta,
     most: usize,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Entry {
-    number: u16,
+    number: i64,
     bytes: Vec<u8>,
     kept: Timestamp,
     repeats: u8,
@@ -59,11 +61,12 @@ impl Cache {
         let most = packets.min(1 << 15);
         let mut entries = Vec::new();
         entries.resize(most.min(FEWEST), Entry::default());
-        Self { entries, time, most }
+        Self { entries, numbers: SeqUnwrapper::default(), time, most }
     }
 
     /// Keeps a copy of a packet in place of the oldest.
     pub fn insert(&mut self, now: Timestamp, number: u16, packet: &[u8]) {
+        let number = self.numbers.unwrap(number.into());
         let Some(mut place) = self.place(number) else { return };
         while self.is_young(now, place) && self.entries.len() < self.most {
             self.grow();
@@ -75,8 +78,10 @@ impl Cache {
         (entry.number, entry.kept, entry.repeats, entry.last) = (number, now, 0, None);
     }
 
-    fn place(&self, number: u16) -> Option<usize> {
-        usize::from(number).checked_rem(self.entries.len())
+    /// Places follow each other over the wrap, too, however many there are.
+    fn place(&self, number: i64) -> Option<usize> {
+        let place = number.checked_rem_euclid(self.entries.len() as i64)?;
+        Some(place as usize)
     }
 
     /// Whether there is a packet that is to be kept longer.
@@ -90,8 +95,12 @@ impl Cache {
         let mut before = core::mem::take(&mut self.entries);
         self.entries.resize((before.len() * 2).min(self.most), Entry::default());
         for entry in &mut before {
-            if let Some(place) = self.place(entry.number).filter(|_| !entry.bytes.is_empty()) {
-                self.entries[place] = core::mem::take(entry);
+            let Some(place) = self.place(entry.number).filter(|_| !entry.bytes.is_empty()) else {
+                continue;
+            };
+            let there = &mut self.entries[place];
+            if there.bytes.is_empty() || there.number < entry.number {
+                *there = core::mem::take(entry);
             }
         }
     }
@@ -99,6 +108,7 @@ impl Cache {
     /// The receiver misses a packet. So soon after a repetition that one is still on its way, or
     /// still in the sender's queue.
     pub fn request(&mut self, now: Timestamp, number: u16, soon: TimeDelta) -> Resend<'_> {
+        let number = self.numbers.peek(number.into());
         let Some(place) = self.place(number) else { return Resend::Unknown };
         let entry = &mut self.entries[place];
         if entry.number != number || entry.bytes.is_empty() {
@@ -171,6 +181,24 @@ mod tests {
         assert_eq!(cache.request(at(0), 65_535, soon), Resend::Unknown);
         assert_eq!(cache.request(at(0), 0, soon), Resend::Packet(b"x"));
         assert_eq!(Cache::new(SECOND, 0).request(at(0), 0, soon), Resend::Unknown);
+    }
+
+    #[test]
+    fn the_wrap_of_the_numbers_costs_nothing_however_many_places_there_are() {
+        for most in [1, 3, 100, 128, 190, 1_000, 4_096, 30_000, 1 << 15] {
+            let mut cache = Cache::new(TimeDelta::from_secs(1_000), most);
+            for number in 0..200_000_u32 {
+                cache.insert(at(i64::from(number)), number as u16, &number.to_be_bytes());
+                let oldest = (number + 1).saturating_sub(most as u32);
+                for known in [oldest, oldest.midpoint(number), number] {
+                    let bytes = known.to_be_bytes();
+                    let found = cache.request(at(0), known as u16, TimeDelta::ZERO);
+                    let is_found =
+                        matches!(found, Resend::TooSoon) || found == Resend::Packet(&bytes);
+                    assert!(is_found, "{most} places: {known} at {number}: {found:?}");
+                }
+            }
+        }
     }
 
     #[test]

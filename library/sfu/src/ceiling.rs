@@ -76,6 +76,10 @@ impl Ceiling {
     }
 
     fn on_arrival(&mut self, arrival: Timestamp, size: DataSize) {
+        // A window with a pause in it would measure the pause.
+        if self.last_arrival.is_some_and(|last| arrival - last > WINDOW * 3) {
+            self.open = None;
+        }
         self.last_arrival = Some(arrival);
         let Some((start, bytes)) = &mut self.open else {
             self.open = Some((arrival, DataSize::ZERO));
@@ -185,6 +189,21 @@ mod tests {
         arrive(&mut ceiling, 2_000, kbps(200));
         let rate = ceiling.rate().expect("it was full");
         assert!(rate > kbps(230) && rate < kbps(300), "{rate}");
+    }
+
+    // Found in simulation: pictures were shown again, and their key frames counted for the pause.
+    #[test]
+    fn what_arrives_after_a_pause_is_measured_without_it() {
+        for pause_ms in [1_000, 8_000, 3_600_000] {
+            let mut ceiling = Ceiling::default();
+            arrive(&mut ceiling, 0, kbps(2_000));
+            arrive(&mut ceiling, 1_000 + pause_ms, kbps(2_000));
+            let newest = ceiling.newest().expect("it arrived now");
+            assert!(newest > kbps(1_900) && newest < kbps(2_100), "{newest}");
+            for &(_, rate) in &ceiling.windows {
+                assert!(rate > kbps(1_900), "{rate}");
+            }
+        }
     }
 
     #[test]

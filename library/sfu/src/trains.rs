@@ -12,10 +12,15 @@ const MAX_LENGTH: TimeDelta = TimeDelta::from_millis(250);
 /// A shorter train says nothing: a radio link delivers packets in groups of some milliseconds.
 const MIN_LENGTH: TimeDelta = TimeDelta::from_millis(40);
 const MIN_PACKETS: u32 = 6;
+/// A packet that waited longer than the first of its train shows that the path is full. It is more
+/// than the time for which a radio link holds packets back.
+const MAX_BURST_QUEUED: TimeDelta = TimeDelta::from_millis(30);
 /// Networks reorder by less. A clock that steps back would make a full path look empty.
 const MAX_BACK: TimeDelta = TimeDelta::from_millis(100);
-/// Standard deviations of the number of losses that are chance.
+/// Standard deviations of the number of losses that are chance, in a probe and in one of the many
+/// trains of media.
 const CHANCE: f64 = 2.0;
+const MEDIA_CHANCE: f64 = 4.0;
 
 /// A train of packets, as far as feedback reported it.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +41,10 @@ pub(crate) struct Train {
     last_arrived: Option<Timestamp>,
     /// The receiver's clock went back.
     is_broken: bool,
+    /// When a path of the rate that is known would have sent all of it.
+    drained: Timestamp,
+    /// By how much its last packet would wait longer there than its first.
+    expected: TimeDelta,
 }
 
 impl Train {
@@ -52,10 +61,17 @@ impl Train {
             first_arrived: packet.arrival_time,
             last_arrived: packet.arrival_time,
             is_broken: false,
+            drained: packet.send_time,
+            expected: TimeDelta::ZERO,
         }
     }
 
-    fn add(&mut self, packet: &PacketReport) {
+    /// The next packet. `known`: the rate that the path is known to carry.
+    fn add(&mut self, packet: &PacketReport, known: Bitrate) {
+        if known > Bitrate::ZERO {
+            self.drained = self.drained.max(packet.send_time) + packet.size / known;
+            self.expected = self.drained - packet.send_time;
+        }
         self.packets += 1;
         self.sent += packet.size;
         self.sent_after_first += packet.size;
@@ -103,8 +119,14 @@ impl Train {
 
     /// Whether what it lost, if anything, is no more than usual.
     pub fn lost_as_usual(&self, usual: f64) -> bool {
+        let chance = if self.probe.is_some() { CHANCE } else { MEDIA_CHANCE };
         let expected = usual * f64::from(self.packets);
-        f64::from(self.lost) <= expected + CHANCE * libm::sqrt(expected)
+        f64::from(self.lost) <= expected + chance * libm::sqrt(expected)
+    }
+
+    /// Whether this part of its packets was lost, or less.
+    pub fn lost_at_most(&self, part: f64) -> bool {
+        f64::from(self.lost) <= part * f64::from(self.packets)
     }
 
     fn arrival_time(&self) -> TimeDelta {
@@ -117,6 +139,12 @@ impl Train {
     /// By how much its last packet waited longer than its first.
     pub fn queued(&self) -> TimeDelta {
         self.arrival_time() - (self.last_sent - self.first_sent)
+    }
+
+    /// The same, less what it would have waited on a path of the rate that was known: a burst that
+    /// leaves faster than that queues by itself.
+    pub fn queued_unexpectedly(&self) -> TimeDelta {
+        self.queued() - self.expected
     }
 
     /// Packets that did not arrive.
@@ -132,15 +160,16 @@ pub(crate) struct Trains {
 }
 
 impl Trains {
-    /// The next packet of the reports. Returns the train that ended before it, if it is meaningful.
-    pub fn on_packet(&mut self, packet: &PacketReport) -> Option<Train> {
+    /// The next packet of the reports. `known`: the rate that the path is known to carry, zero if
+    /// there is none. Returns the train that ended before it, if it is meaningful.
+    pub fn on_packet(&mut self, packet: &PacketReport, known: Bitrate) -> Option<Train> {
         if packet.recovered {
             return None;
         }
         if let Some(train) = &mut self.open
             && train.continues_with(packet)
         {
-            train.add(packet);
+            train.add(packet, known);
             return None;
         }
         self.open.replace(Train::new(packet)).filter(Train::is_meaningful)
@@ -149,6 +178,13 @@ impl Trains {
     /// The open train, if it is no probe and already says something.
     pub fn open_media(&self) -> Option<Train> {
         self.open.filter(|train| train.probe.is_none() && train.is_meaningful())
+    }
+
+    /// The rate at which the open train arrives, if it queues for long enough to tell.
+    pub fn full_rate(&self) -> Option<Bitrate> {
+        let train = self.open.filter(|train| !train.is_broken)?;
+        let is_full = train.queued() > MAX_BURST_QUEUED && train.arrival_time() >= MIN_LENGTH;
+        is_full.then(|| train.delivered_rate())
     }
 
     /// Ends the open train if it is a probe that is over, and no media has left since: no packet

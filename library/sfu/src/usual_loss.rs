@@ -4,13 +4,15 @@
 //! about its rate.
 
 use weir::feedback::FeedbackReport;
+use weir::units::{TimeDelta, Timestamp};
 
-/// Number of packets over which the ratio is taken.
+/// Number of packets over which the ratio is taken, or a time if it has more.
 const WINDOW: f64 = 200.0;
+const TIME: TimeDelta = TimeDelta::from_secs(1);
 /// Packets that must have been seen before it counts.
 const ENOUGH: f64 = 40.0;
 /// More is congestion, whatever else it is: GCC draws the line there, too.
-const MOST: f64 = 0.1;
+pub(crate) const MOST: f64 = 0.1;
 
 /// Standard deviations of the number of losses that are chance.
 const CHANCE: f64 = 3.0;
@@ -20,6 +22,8 @@ const CHANCE: f64 = 3.0;
 pub(crate) struct UsualLoss {
     lost: f64,
     all: f64,
+    /// When the newest of them left.
+    newest: Option<Timestamp>,
 }
 
 impl UsualLoss {
@@ -32,7 +36,10 @@ impl UsualLoss {
                 all += 1.0;
             }
         }
-        let keep = WINDOW / (WINDOW + all);
+        let Some(sent) = report.packets.last().map(|packet| packet.send_time) else { return };
+        let before = self.newest.replace(sent).unwrap_or(sent);
+        let passed = (sent - before).max(TimeDelta::ZERO);
+        let keep = (WINDOW / (WINDOW + all)).max(TIME / (TIME + passed));
         self.lost = self.lost * keep + lost;
         self.all = self.all * keep + all;
     }
@@ -45,6 +52,11 @@ impl UsualLoss {
     /// The share of packets lost, 0 while too few are known.
     pub fn ratio(&self) -> f64 {
         if self.all < ENOUGH { 0.0 } else { (self.lost / self.all).clamp(0.0, MOST) }
+    }
+
+    /// Whether too little media was sent to tell what is usual.
+    pub fn is_unknown(&self) -> bool {
+        self.all < ENOUGH
     }
 
     /// Whether so much is lost, not by chance, that it is congestion.
@@ -87,5 +99,28 @@ mod tests {
         assert!(!loss.is_congestion());
         loss.on_full();
         assert_eq!(loss.ratio(), 0.0);
+    }
+
+    // At 100 Mbit/s 200 packets take 20 ms: the ratio of so few is a matter of chance.
+    #[test]
+    fn at_a_high_rate_it_is_taken_over_a_second() {
+        let mut loss = UsualLoss::default();
+        let size = DataSize::from_bytes(1_000);
+        for step in 0..400 {
+            let mut packets = Vec::new();
+            for number in 0..100 {
+                let sent = Timestamp::from_micros(10_000 * step + 100 * number);
+                // All losses come in one of ten reports.
+                let is_lost = step % 10 == 0 && number < 20;
+                let arrival = if is_lost { None } else { Some(sent) };
+                packets.push(
+                    PacketReport::new(step * 100 + number, size, sent).with_arrival_time(arrival),
+                );
+            }
+            loss.on_feedback(&FeedbackReport::new(packets));
+            if step > 200 {
+                assert!((loss.ratio() - 0.02).abs() < 0.004, "{} at {step}", loss.ratio());
+            }
+        }
     }
 }

@@ -378,12 +378,24 @@ impl Allocator {
     }
 
     /// The budget that the next step up needs, with its margin; `None` if everything is forwarded
-    /// in its best layer, or nothing may go up now. This is what is worth probing for.
+    /// in its best layer. This is what is worth probing for.
     pub fn next_need(&self, now: Timestamp) -> Option<Bitrate> {
-        let usual = self.best_more(&self.caps(now, self.room)).map(|more| (more, MARGIN));
+        let total = self.total();
+        if let Some((_, more)) = self.best_more(&self.caps(now, self.room)) {
+            return Some((total + more) * MARGIN);
+        }
         // What waits because it fell twice may return once it clearly fits.
-        let need = usual.or_else(|| Some((self.best_more(&self.caps(now, Bitrate::MAX))?, CLEAR)));
-        need.map(|(more, margin)| (self.total() + more) * margin)
+        if let Some((_, more)) = self.best_more(&self.caps(now, Bitrate::MAX)) {
+            return Some((total + more) * CLEAR);
+        }
+        // Or on another path.
+        let mut highest = Vec::with_capacity(self.options.len());
+        for options in &self.options {
+            highest.push(options.layers.len().checked_sub(1));
+        }
+        let (index, more) = self.best_more(&highest)?;
+        let fell_from = self.tracks[index].fell_from;
+        Some(((total + more) * MARGIN).max(fell_from * OTHER_PATH))
     }
 
     /// The budget that the best layers of all tracks need, with its margin.
@@ -399,18 +411,18 @@ impl Allocator {
         sum * MARGIN
     }
 
-    /// What the step up that is worth most costs more.
-    fn best_more(&self, caps: &[Level]) -> Option<Bitrate> {
-        let mut best: Option<plan::Step> = None;
+    /// The track of the step up that is worth most, and what it costs more.
+    fn best_more(&self, caps: &[Level]) -> Option<(usize, Bitrate)> {
+        let mut best: Option<(usize, plan::Step)> = None;
         for (index, &cap) in caps.iter().enumerate() {
             let step = self.options[index].best_step(self.levels[index], Bitrate::MAX, cap);
             if let Some(step) = step
-                && best.is_none_or(|best| step.slope > best.slope)
+                && best.is_none_or(|(_, best)| step.slope > best.slope)
             {
-                best = Some(step);
+                best = Some((index, step));
             }
         }
-        best.map(|step| step.more)
+        best.map(|(index, step)| (index, step.more))
     }
 
     fn index(&self, id: TrackId) -> Option<usize> {

@@ -179,3 +179,24 @@ fn audio_is_counted_and_not_chosen() {
     assert_eq!((allocator.audio(), allocator.total()), (kbps(40), Bitrate::ZERO));
     assert_eq!(allocator.next_decision(), None);
 }
+
+// Found in simulation: a picture that was paused twice was not probed for for 15 s, so nobody saw
+// that the link was back.
+#[test]
+fn what_waits_after_two_falls_is_still_worth_probing_for() {
+    let mut allocator = Allocator::default();
+    allocator.set_track(SPEAKER, camera(640, 360));
+    run(&mut allocator, 0, 2_000, kbps(600));
+    for round in 1..3 {
+        run(&mut allocator, round * 4_000, round * 4_000 + 2_000, kbps(50));
+        assert_eq!(allocator.level(SPEAKER), None);
+        let need = allocator.next_need(at(round * 4_000 + 2_000)).expect("it is wanted");
+        assert!(need <= kbps(500) * OTHER_PATH, "{need}");
+        run(&mut allocator, round * 4_000 + 2_000, round * 4_000 + 4_000, kbps(600));
+    }
+    // What is asked for is enough to return at once.
+    run(&mut allocator, 12_000, 12_500, kbps(50));
+    let need = allocator.next_need(at(12_500)).unwrap();
+    run(&mut allocator, 12_500, 13_700, need * 1.05);
+    assert!(allocator.level(SPEAKER).is_some());
+}

@@ -21,10 +21,13 @@ impl<C: Controller> Controller for Probing<C> {
     fn on_packet_sent(&mut self, now: Timestamp, packet: &SentPacket) {
         self.inner.on_packet_sent(now, packet);
         if !packet.padding {
+            self.resumed = if self.is_idle(now) { Some(now) } else { self.resumed };
             self.last_sent = Some(now);
         }
         let bytes = packet.size.as_bytes() as f64;
-        let change = if packet.padding { -bytes } else { self.padding_share * bytes };
+        let pays = if packet.padding { 0.0 } else { self.padding_share * bytes };
+        self.paid += pays;
+        let change = if packet.padding { -bytes } else { pays };
         self.allowance = (self.allowance + change).min(self.max_allowance());
         // The inner target hardly changes with a packet, and metrics are dear: wait for feedback.
         self.inner_rate = self.inner.target().bitrate;
@@ -45,13 +48,16 @@ impl<C: Controller> Controller for Probing<C> {
         }
         self.look_at_pairs(now, report);
         self.last_feedback = Some(now);
+        let known = self.proved.map_or(Bitrate::ZERO, |proof| proof.rate);
+        for packet in &report.packets {
+            self.ended.extend(self.trains.on_packet(packet, known));
+        }
         self.inner.on_feedback(now, report);
         self.follow_inner(now);
-        for packet in &report.packets {
-            if let Some(train) = self.trains.on_packet(packet) {
-                self.on_train(now, train);
-            }
+        for index in 0..self.ended.len() {
+            self.on_train(now, self.ended[index]);
         }
+        self.ended.clear();
         if let Some(Running { probe, .. }) = self.running
             && let Some(train) = self.trains.end_probe(probe.id, probe.size, self.last_sent)
         {
@@ -116,7 +122,7 @@ impl<C: Controller> Controller for Probing<C> {
 
     fn target(&self) -> Target {
         let inner = self.inner.target();
-        if let Some(fixed) = self.fixed {
+        if let Some(fixed) = self.fixed() {
             return Target::new(fixed, fixed * FIXED_PACING);
         }
         let bitrate = self.bitrate().max(inner.bitrate);

@@ -9,42 +9,29 @@
 
 mod drive;
 mod outcome;
+mod starts;
 #[cfg(test)]
 mod tests;
 
-use weir::controller::{Controller, Probe, RateLimits, Reason};
-use weir::feedback::{FeedbackReport, ProbeId};
-use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use alloc::vec::Vec;
+
+use weir::controller::{Controller, Metrics, Probe, RateLimits, Reason};
+use weir::feedback::FeedbackReport;
+use weir::units::{Bitrate, TimeDelta, Timestamp};
 
 pub use self::outcome::{ProbeOutcome, ProbeResult};
 use crate::ceiling::Ceiling;
 use crate::pairs::Pairs;
 use crate::trains::{Train, Trains};
-use crate::usual_loss::UsualLoss;
+use crate::usual_loss::{MOST, UsualLoss};
 
-/// How long a probe lasts. Its queue drains within some hundred milliseconds even if only half of
-/// its rate fits.
-const LENGTH: TimeDelta = TimeDelta::from_millis(80);
-/// A probe is at most this factor above the target.
-const MAX_FACTOR: f64 = 2.0;
-/// A probe is a little above its goal: pacers wake up late, so less is sent and measured.
-const ABOVE_GOAL: f64 = 1.1;
 /// On a busy machine packets leave later than the pacer wants. The next probe asks for more, by the
 /// factor that the last one fell short, up to this.
 const MAX_SHORTFALL: f64 = 2.0;
-/// A shortfall above this is a late host's. Packets of different sizes make a smaller one, too.
-const LATE: f64 = 1.2;
 /// Share of the media's bytes that padding may take in the long run, unless the host says another.
 const PADDING_SHARE: f64 = 0.025;
-/// What padding may take at once, at the start and after a time without: what is sent in this time,
-/// or this many bytes if that is more. It is one probe at twice the rate that is known.
-const ALLOWANCE_TIME: TimeDelta = TimeDelta::from_millis(160);
+/// Bytes that padding may take at once, at least.
 const MIN_ALLOWANCE: f64 = 60_000.0;
-/// After a probe that arrived the next one looks at least this part further, and twice as much
-/// after each more: many steps to many layers would take long.
-const FIRST_STEP: f64 = 1.0 / 8.0;
-/// After so many probes that arrived, each takes about twice as much as the one before.
-const RISING: u32 = 3;
 /// A probe that arrived this much faster than the full path's packets shows that the path is
 /// another one now. The next probes then look for everything that is wanted, and not for the next
 /// layer.
@@ -68,15 +55,8 @@ const MAX_AFTER_FAILURE: TimeDelta = TimeDelta::from_secs(8);
 const AFTER_FALL: TimeDelta = TimeDelta::from_secs(2);
 /// No probe without feedback as young as this, unless nothing was sent either.
 const MAX_SILENCE: TimeDelta = TimeDelta::from_millis(1_000);
-/// Bytes per second that may go into probes while nothing else is sent, so that a paused picture
-/// does not wait for feedback that cannot come.
-const IDLE_ALLOWANCE: f64 = 1_000.0;
-/// Padding packets are small. Without media between them, this much is enough packets to judge.
-const MIN_IDLE_SIZE: DataSize = DataSize::from_bytes(2_400);
 /// What was proved holds for this time, in which the controller catches up.
 const PROOF_TIME: TimeDelta = TimeDelta::from_secs(30);
-/// After this time it is probed again, if more than the inner target is needed.
-const RENEW_AFTER: TimeDelta = TimeDelta::from_secs(12);
 /// A train of at least this part of what was proved renews it.
 const RENEWS: f64 = 0.9;
 /// A controller that has not caught up with what was proved falls to a target that says nothing of
@@ -84,8 +64,10 @@ const RENEWS: f64 = 0.9;
 const BEHIND: f64 = 0.5;
 /// Then this part of what arrives counts: the rest drains the queue.
 const BACK_OFF: f64 = 0.85;
-/// Without feedback on its packets, a probe is given up.
-const PATIENCE: TimeDelta = TimeDelta::from_secs(3);
+/// No probe is waited for longer than this.
+const MAX_PATIENCE: TimeDelta = TimeDelta::from_secs(10);
+/// The usual time to an answer before the first.
+const FIRST_ANSWER: TimeDelta = TimeDelta::from_secs(1);
 /// A train that waited longer than this at its end found less than its rate.
 const MAX_QUEUED: TimeDelta = TimeDelta::from_millis(8);
 /// The same for media, whose packets also queue behind each other's bursts.
@@ -128,7 +110,11 @@ pub struct Probing<C> {
     loss: UsualLoss,
     pairs: Pairs,
     trains: Trains,
+    /// Trains that ended with the newest report. Empty between calls.
+    ended: Vec<Train>,
     running: Option<Running>,
+    /// The usual time from the start of a probe to feedback on all of it.
+    answer: TimeDelta,
     next_id: u32,
     not_before: Timestamp,
     after_failure: TimeDelta,
@@ -138,6 +124,8 @@ pub struct Probing<C> {
     padding_share: f64,
     /// Bytes of padding that may be sent.
     allowance: f64,
+    /// What media paid of late.
+    paid: f64,
     /// The inner target after the last event.
     inner_rate: Bitrate,
     /// The highest inner target of late, and when it was that.
@@ -146,6 +134,8 @@ pub struct Probing<C> {
     last_feedback: Option<Timestamp>,
     /// When a packet last left, or the first event.
     last_sent: Option<Timestamp>,
+    /// When media left again after a pause.
+    resumed: Option<Timestamp>,
     /// When the allowance last grew because nothing was sent.
     refilled: Option<Timestamp>,
     next_tick: Option<Timestamp>,
@@ -210,18 +200,22 @@ impl<C: Controller> Probing<C> {
             loss: UsualLoss::default(),
             pairs: Pairs::default(),
             trains: Trains::default(),
+            ended: Vec::new(),
             running: None,
+            answer: FIRST_ANSWER,
             next_id: FIRST_ID,
             not_before: Timestamp::from_nanos(i64::MIN),
             after_failure: AFTER_FAILURE,
             shortfall: 1.0,
             padding_share: PADDING_SHARE,
             allowance: MIN_ALLOWANCE,
+            paid: 0.0,
             inner_rate,
             high: (inner_rate, Timestamp::from_nanos(i64::MIN)),
             dip: None,
             last_feedback: None,
             last_sent: None,
+            resumed: None,
             refilled: None,
             next_tick: None,
             outcome: None,
@@ -241,8 +235,9 @@ impl<C: Controller> Probing<C> {
     }
 
     /// The share of the media's bytes that padding may take in the long run, 0 to 1. The default is
-    /// 0.025. With 0 the first probes use what padding may take at the start, and then only media
-    /// shows what fits.
+    /// 0.025. If more is wanted and media is below a quarter of what is known to fit, that quarter
+    /// counts, and all of it while nothing is sent. With 0 the first probes use what padding may
+    /// take at the start, and then only media shows what fits.
     pub fn set_padding_share(&mut self, share: f64) {
         self.padding_share = if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) };
     }
@@ -250,7 +245,7 @@ impl<C: Controller> Probing<C> {
     /// The path is not measured, and carries this rate; `None` ends that. For a receiver that sends
     /// no feedback.
     pub fn set_fixed(&mut self, now: Timestamp, rate: Option<Bitrate>) {
-        self.fixed = rate.map(|rate| self.limits.clamp(rate));
+        self.fixed = rate;
         self.after_event(now);
     }
 
@@ -267,24 +262,34 @@ impl<C: Controller> Probing<C> {
     /// The inner target, or what was proved.
     fn bitrate(&self) -> Bitrate {
         let proved = self.proved.map_or(Bitrate::ZERO, |proof| proof.rate);
-        let proved = self.limits.cap(proved, self.receiver_limit).min(self.limits.max());
-        self.inner_rate.max(proved)
+        self.inner_rate.max(self.within(proved))
     }
 
     /// What may be relied on for what is sent now: the target, but not a dip that the controller
     /// makes for a test of its own, or after a probe that queued.
     pub fn budget(&self) -> Bitrate {
-        if let Some(fixed) = self.fixed {
+        if let Some(fixed) = self.fixed() {
             return fixed;
         }
-        self.bitrate().max(self.dip.map_or(Bitrate::ZERO, |dip| dip.rate))
+        let dip = self.dip.map_or(Bitrate::ZERO, |dip| dip.rate);
+        self.bitrate().max(self.within(dip))
+    }
+
+    /// What a receiver without feedback may be sent.
+    fn fixed(&self) -> Option<Bitrate> {
+        Some(self.limits.cap(self.limits.clamp(self.fixed?), self.receiver_limit))
+    }
+
+    /// What remains of a rate under the limits, which may have changed since.
+    fn within(&self, rate: Bitrate) -> Bitrate {
+        self.limits.cap(rate, self.receiver_limit).min(self.limits.max())
     }
 
     /// What may be relied on for more than is sent now: the target, but what lies above the rate
     /// that arrived when the path was last full must be proved first. For what is sent already,
     /// the target counts.
     pub fn room(&self) -> Bitrate {
-        if let Some(fixed) = self.fixed {
+        if let Some(fixed) = self.fixed() {
             return fixed;
         }
         let proved = self.proved.map_or(Bitrate::ZERO, |proof| proof.rate);
@@ -305,8 +310,7 @@ impl<C: Controller> Probing<C> {
         if self.dip.is_some_and(|dip| dip.is_over(now, rate)) {
             self.dip = None;
         }
-        let relied = self.unproved();
-        if self.proved.is_some_and(|proof| now - proof.at > PROOF_TIME || proof.rate <= relied) {
+        if self.proved.is_some_and(|proof| now - proof.at > PROOF_TIME) {
             self.proved = None;
         }
     }
@@ -316,14 +320,18 @@ impl<C: Controller> Probing<C> {
         let has_fallen = rate < high * FALL;
         let may_be_test = self.dip.is_none() && rate < self.inner_rate * TEST_FALL;
         if has_fallen || may_be_test {
-            let reason = self.inner.metrics().reason;
+            let metrics = self.inner.metrics();
+            let reason = metrics.reason;
             if may_be_test && reason == Reason::BaseTest {
                 let (rate, until) = (self.inner_rate, now + TEST_TIME);
                 self.dip = Some(Dip { rate, at: now, until, is_probe: false });
             }
             // What a path loses at any rate is no sign of its capacity.
             let is_usual = reason == Reason::Loss && !self.loss.is_congestion();
-            let counts = is_congestion(reason) && !is_usual && !self.is_slack(rate, reason);
+            // In a pause no feedback could come.
+            let is_pause = reason == Reason::FeedbackLost && self.has_resumed(now);
+            let may_be_full = is_congestion(&metrics) && !is_usual && !is_pause;
+            let counts = may_be_full && !self.is_slack(rate, reason);
             if has_fallen && counts {
                 self.on_path_full(now, rate, reason != Reason::FeedbackLost);
             }
@@ -356,9 +364,26 @@ impl<C: Controller> Probing<C> {
         }
         self.dip = None;
         let is_new = self.last_feedback.is_some_and(|at| now - at <= MAX_SILENCE);
-        let newest = self.ceiling.newest().filter(|_| is_heard && is_new);
-        let arrives = newest.unwrap_or(Bitrate::ZERO);
-        let kept = self.proved.filter(|_| rate < arrives * BEHIND);
+        // A burst that queues now says more than the time before it.
+        let newest = self.trains.full_rate().or(self.ceiling.newest());
+        match newest {
+            Some(arrives) if is_heard && is_new => self.keep_rest(rate, arrives),
+            // After a pause nothing is known of what arrives now. The next reports say it.
+            None if is_heard && self.has_resumed(now) => {}
+            _ => self.proved = None,
+        }
+        self.end_climb(rate);
+    }
+
+    /// Whether media left again after a pause a moment ago.
+    fn has_resumed(&self, now: Timestamp) -> bool {
+        self.resumed.is_some_and(|at| now - at <= BLAME_TIME)
+    }
+
+    /// This much arrives of a full path. What was proved counts for a part of it if the controller,
+    /// whose target is `inner`, has not caught up.
+    fn keep_rest(&mut self, inner: Bitrate, arrives: Bitrate) {
+        let kept = self.proved.filter(|_| inner < arrives * BEHIND);
         self.proved = kept.map(|proof| Proof { is_rest: true, ..proof });
         self.lower_rest(arrives);
     }
@@ -377,10 +402,14 @@ impl<C: Controller> Probing<C> {
             self.judge_probe(now, running, train);
             return;
         }
-        if !self.learn_from_media(now, train)
-            && self.proved.is_some_and(|proof| proof.rate >= train.send_rate())
-            && (train.queued() > MAX_MEDIA_QUEUED || self.lost_much(&train))
-        {
+        if self.learn_from_media(now, train) {
+            return;
+        }
+        let Some(proof) = self.proved else { return };
+        let is_full = train.queued_unexpectedly() > MAX_MEDIA_QUEUED;
+        // What leaves faster than is known to fit may overflow a queue.
+        let lost = proof.rate >= train.send_rate() && self.lost_much(&train);
+        if is_full || lost {
             self.fail(now, train.delivered_rate());
         }
     }
@@ -413,11 +442,15 @@ impl<C: Controller> Probing<C> {
     }
 
     fn judge_probe(&mut self, now: Timestamp, running: Running, train: Train) {
+        self.answer = (self.answer * 3 + (now - running.started).min(MAX_PATIENCE)) / 4;
         // Packets without a size make no number of it.
         let fell_short = running.probe.rate / train.send_rate();
         self.shortfall = if fell_short > 1.0 { fell_short.min(MAX_SHORTFALL) } else { 1.0 };
-        let has_arrived = train.lost_as_usual(self.loss.ratio());
-        let rate = if has_arrived { train.carried_rate() } else { train.delivered_rate() };
+        let is_usual = train.lost_as_usual(self.loss.ratio());
+        let rate = if is_usual { train.carried_rate() } else { train.delivered_rate() };
+        // Without media nothing is known of the path's losses. What arrived did fit.
+        let is_unknown = self.loss.is_unknown();
+        let has_arrived = is_usual || is_unknown && train.lost_at_most(MOST);
         if !has_arrived || train.queued() > MAX_QUEUED {
             self.fail(now, rate);
             if has_arrived {
@@ -430,7 +463,8 @@ impl<C: Controller> Probing<C> {
         self.ceiling.on_carried(rate);
         let held = self.proved.map(|proof| proof.rate).filter(|held| rate >= *held * RENEWS);
         let rate = held.map_or(rate, |held| held.max(rate));
-        if rate > self.unproved() {
+        // The target may be above it for a moment only.
+        if held.is_some() || self.proved.is_none() || rate > self.unproved() {
             self.proved = Some(Proof::new(rate, now));
         }
         self.after_failure = AFTER_FAILURE;
@@ -466,92 +500,13 @@ impl<C: Controller> Probing<C> {
     fn fail(&mut self, now: Timestamp, rate: Bitrate) {
         (self.is_open, self.arrived) = (false, 0);
         self.ceiling.on_full(rate);
-        self.proved = self.proved.filter(|proof| rate >= proof.rate * RENEWS);
+        if self.proved.is_some_and(|proof| rate < proof.rate * RENEWS) {
+            self.keep_rest(self.inner_rate, rate);
+        }
+        self.end_climb(self.inner_rate);
         self.not_before = now + self.after_failure;
         self.after_failure = (self.after_failure * 2).min(MAX_AFTER_FAILURE);
         self.note(now, ProbeResult::Queued(rate));
-    }
-
-    /// Starts a probe if one is needed, cannot hurt, and is paid for.
-    fn consider(&mut self, now: Timestamp) {
-        if let Some(running) = self.running
-            && now - running.started > PATIENCE
-        {
-            self.running = None;
-            self.not_before = now + self.after_failure;
-            self.note(now, ProbeResult::Unanswered);
-        }
-        let Some(next) = self.goal.filter(|_| self.fixed.is_none()) else { return };
-        let known = self.room();
-        let goal = self.probe_goal(next, known);
-        // First what is relied on already, then more.
-        let stale = self.proved.filter(|proof| now - proof.at > RENEW_AFTER);
-        let stale = stale.filter(|_| goal > self.inner_rate);
-        let is_known = goal <= known && stale.is_none();
-        if is_known || self.running.is_some() || now < self.not_before || !self.may_send(now) {
-            return;
-        }
-        // The bound is for what leaves. A host that wakes up late lets less leave than it is asked.
-        let late = if self.shortfall > LATE { self.shortfall } else { 1.0 };
-        let rate = (goal * ABOVE_GOAL * self.shortfall).min(known * (MAX_FACTOR * late));
-        let rate = stale.map_or(rate, |proof| rate.min(proof.rate * self.shortfall));
-        let size = rate * LENGTH;
-        let size = if self.is_idle(now) { size.max(MIN_IDLE_SIZE) } else { size };
-        let is_most = self.limits.max() <= known && stale.is_none();
-        if !self.may_pay(size) || is_most {
-            return;
-        }
-        let probe = Probe::new(ProbeId(self.next_id), rate, size, 6);
-        self.next_id += 1;
-        self.running = Some(Running { probe, started: now, inner_rate: self.inner_rate });
-        self.note(now, ProbeResult::Started(probe));
-    }
-
-    /// What the next probe looks for: what is asked for next, or more, up to all that is wanted.
-    fn probe_goal(&self, next: Bitrate, known: Bitrate) -> Bitrate {
-        let wanted = self.wanted.map_or(next, |wanted| next.max(wanted));
-        if self.is_open {
-            return wanted;
-        }
-        if self.arrived == 0 {
-            return next;
-        }
-        let doublings = self.arrived.min(RISING + 1) - 1;
-        let step = FIRST_STEP * f64::from(1_u32 << doublings);
-        next.max(known * (1.0 + step)).min(wanted)
-    }
-
-    /// Whether padding may take this much. While probes arrive each takes twice as much as the one
-    /// before, so its media pays later.
-    fn may_pay(&self, size: DataSize) -> bool {
-        let size = size.as_bytes() as f64;
-        let is_rising = self.is_open || self.arrived >= RISING;
-        self.allowance >= if is_rising { -2.0 * size } else { size }
-    }
-
-    fn max_allowance(&self) -> f64 {
-        MIN_ALLOWANCE.max((self.budget() * ALLOWANCE_TIME).as_bytes() as f64)
-    }
-
-    /// Whether nothing has been sent for a while.
-    fn is_idle(&self, now: Timestamp) -> bool {
-        self.last_sent.is_some_and(|last| now - last > MAX_SILENCE)
-    }
-
-    /// Whether the path is known to be alive, or nothing was sent that could show it.
-    fn may_send(&self, now: Timestamp) -> bool {
-        let is_heard = self.last_feedback.is_some_and(|at| now - at <= MAX_SILENCE);
-        is_heard || self.is_idle(now)
-    }
-
-    /// Lets the allowance grow while nothing is sent.
-    fn refill(&mut self, now: Timestamp) {
-        self.last_sent.get_or_insert(now);
-        let last = self.refilled.replace(now).unwrap_or(now);
-        if self.goal.is_some() && self.is_idle(now) {
-            let more = IDLE_ALLOWANCE * (now - last).as_secs_f64().max(0.0);
-            self.allowance = (self.allowance + more).min(self.max_allowance());
-        }
     }
 
     fn after_event(&mut self, now: Timestamp) {
@@ -565,15 +520,16 @@ impl<C: Controller> Probing<C> {
 }
 
 /// Whether the reason for a lower target is the state of the path.
-fn is_congestion(reason: Reason) -> bool {
-    matches!(
-        reason,
+fn is_congestion(metrics: &Metrics) -> bool {
+    match metrics.reason {
+        // Some targets tremble with delays that are no queue.
+        Reason::QueuingDelay => metrics.queuing_delay.is_none_or(|delay| delay > MAX_QUEUED),
         Reason::OverUse
-            | Reason::QueuingDelay
-            | Reason::Loss
-            | Reason::Ecn
-            | Reason::Competing
-            | Reason::FeedbackLost
-            | Reason::ReceiverLimit
-    )
+        | Reason::Loss
+        | Reason::Ecn
+        | Reason::Competing
+        | Reason::FeedbackLost
+        | Reason::ReceiverLimit => true,
+        _ => false,
+    }
 }

@@ -25,6 +25,10 @@ use crate::vp8::{PICTURE_ID_MASK, PayloadDescriptor};
 
 /// A missing packet may come for this time: two round trips to a publisher a second away.
 pub(crate) const WINDOW: TimeDelta = TimeDelta::from_secs(2);
+/// The clock rate of video [RFC3551 §5].
+const VIDEO_CLOCK_RATE: u32 = 90_000;
+/// So many pictures in a row may be shown before one that came before them: H.264 allows 16.
+const MAX_SHOWN_BEFORE: u8 = 16;
 /// Pictures left out that are remembered: more than begin within the window.
 const LEFT_OUT: usize = 512;
 const PADDING_FLAG: u8 = 1 << 5;
@@ -108,9 +112,21 @@ struct Source {
     kept: Option<u16>,
     /// The pictures that were left out last, each of which counts once.
     left_out: VecDeque<u16>,
+    /// The last picture that is shown before another one, and how many such came in a row.
+    shown_before: (u32, u8),
 }
 
 impl Source {
+    /// Whether a picture whose time is before the newest one is shown before it, as those between
+    /// two references are. After too many in a row the source's clock went back.
+    fn is_shown_before(&mut self, timestamp: u32) -> bool {
+        let (last, count) = self.shown_before;
+        if count == 0 || last != timestamp {
+            self.shown_before = (timestamp, count + 1);
+        }
+        self.shown_before.1 <= MAX_SHOWN_BEFORE
+    }
+
     /// Closes ranks behind a picture, unless a part of it was forwarded.
     fn leave_out(&mut self, picture_id: u16) {
         if self.kept == Some(picture_id) || self.left_out.back() == Some(&picture_id) {
@@ -342,7 +358,8 @@ impl Rewriter {
             offsets.template = sent.templates.0.wrapping_add(sent.templates.1).wrapping_sub(first);
         }
         let order = Order::new(number, timestamp);
-        self.source = Some(Source { id, order, offsets, kept: None, left_out: VecDeque::new() });
+        let (left_out, shown_before) = (VecDeque::new(), (0, 0));
+        self.source = Some(Source { id, order, offsets, kept: None, left_out, shown_before });
     }
 
     /// The packet is newer than all before it.
@@ -369,13 +386,16 @@ impl Rewriter {
         if let Some(sent) = &mut self.sent {
             sent.sequence_number = last;
         }
+        let may_reorder = self.clock_rate == VIDEO_CLOCK_RATE && !self.is_vp8;
         let mut out = timestamp.wrapping_add(source.offsets.timestamp);
-        if let Some(sent) = self.sent
-            && (out.wrapping_sub(sent.timestamp) as i32) < 0
-        {
+        let back = self.sent.map_or(0, |sent| sent.timestamp.wrapping_sub(out));
+        if back == 0 || back.cast_signed() < 0 {
+            source.shown_before.1 = 0;
+        } else if !(may_reorder && back <= ticks && source.is_shown_before(timestamp)) {
             // A source whose clock goes back goes on where it was.
-            out = sent.timestamp;
+            out = out.wrapping_add(back);
             source.offsets.timestamp = out.wrapping_sub(timestamp);
+            source.shown_before.1 = 0;
         }
         if !keep {
             if let Some(picture_id) = numbers.picture.picture_id {
@@ -430,8 +450,11 @@ impl Rewriter {
             sent.base_index = index.wrapping_add(offsets.base_index);
         }
         // Packets of one frame may leave at different times; the frame's time is that of its first.
-        if let Some(before) = before.filter(|before| before.timestamp == timestamp) {
-            sent.at = before.at;
+        // A picture that is shown before the newest does not move the time back.
+        if let Some(before) = before
+            && timestamp.wrapping_sub(before.timestamp).cast_signed() <= 0
+        {
+            (sent.timestamp, sent.at) = (before.timestamp, before.at);
         }
         self.sent = Some(sent);
     }

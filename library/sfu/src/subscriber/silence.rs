@@ -9,8 +9,13 @@ use weir::units::{TimeDelta, Timestamp};
 const STREAMS: usize = 4;
 /// A stream is not silent before this time without a packet.
 const SILENCE: TimeDelta = TimeDelta::from_millis(400);
-/// Frames of another stream meanwhile. Layers may differ in their frame rates.
-const FRAMES: u32 = 6;
+/// Nor before so many of its usual times between two frames: one frame may be lost.
+const OWN_TIMES: f64 = 2.5;
+/// Frames of another stream meanwhile. A screen's largest stream pauses after a large frame.
+const FRAMES: u32 = 3;
+const SCREEN_FRAMES: u32 = 6;
+/// A longer time without a frame is a pause.
+const MAX_INTERVAL: TimeDelta = TimeDelta::from_secs(2);
 /// A stream that is alone is silent after so many of its own frames have not come.
 const OWN_FRAMES: i64 = 8;
 /// A stream that was silent is back after this many frames.
@@ -65,7 +70,10 @@ impl Silence {
             return;
         }
         heard.timestamp = timestamp;
-        heard.interval = (heard.interval * 7 + gap.min(SILENCE)) / 8;
+        if heard.state == State::Sent && gap < MAX_INTERVAL {
+            let is_first = heard.interval == TimeDelta::ZERO;
+            heard.interval = if is_first { gap } else { (heard.interval * 7 + gap) / 8 };
+        }
         heard.state = match heard.state {
             State::Silent(frames) if frames + 1 < BACK => State::Silent(frames + 1),
             State::Silent(_) => State::Sent,
@@ -114,10 +122,12 @@ impl Silence {
 
     fn fell_silent(&self, now: Timestamp, stream: usize, is_steady: bool) -> bool {
         let heard = &self.streams[stream];
-        let Some(last) = heard.last.filter(|&last| now - last >= SILENCE) else { return false };
+        let least = SILENCE.max(heard.interval * OWN_TIMES);
+        let Some(last) = heard.last.filter(|&last| now - last >= least) else { return false };
         let is_without_others = heard.others.iter().all(|&frames| frames == 0);
         let is_alone = is_without_others && is_steady && now - last >= heard.interval * OWN_FRAMES;
-        is_alone || heard.others.iter().any(|&frames| frames >= FRAMES)
+        let least = if is_steady { FRAMES } else { SCREEN_FRAMES };
+        is_alone || heard.others.iter().any(|&frames| frames >= least)
     }
 
     /// While no picture comes, only streams that are sent now help. If none is, the smallest may
@@ -198,5 +208,48 @@ mod tests {
         assert_eq!(silence.silent(at(1_200), Some(1), true), 0b1110);
         silence.on_packet(at(1_210), 1, 1_210, true);
         assert_eq!(silence.silent(at(1_210), Some(1), true), 0);
+    }
+
+    // At 5 frames a second the picture stood for 1.3 s: six frames were waited for.
+    #[test]
+    fn a_stream_is_silent_after_two_or_three_of_its_frames_at_any_rate() {
+        for every in [16, 33, 66, 100, 200, 333, 500, 1_000] {
+            let mut silence = Silence::default();
+            send(&mut silence, &[0, 1], 0, 20 * every, every);
+            let last = 19 * every;
+            let mut silent = None;
+            for ms in last + 1..last + 5_000 {
+                if ms % every == 0 {
+                    silence.on_packet(at(ms), 0, ms as u32, false);
+                }
+                if silence.silent(at(ms), Some(1), true) & 2 != 0 {
+                    silent = silent.or(Some(ms - last));
+                }
+            }
+            let expected = (every * 5 / 2).max(400);
+            assert!(
+                silent.is_some_and(|ms| (expected..=expected + 2 * every).contains(&ms)),
+                "each {every} ms: {silent:?}"
+            );
+        }
+    }
+
+    // LiveKit's smallest stream of a screen has 3 frames a second.
+    #[test]
+    fn a_slow_stream_that_loses_a_frame_is_not_silent() {
+        for every in [200, 333, 500, 1_000] {
+            let mut silence = Silence::default();
+            for ms in 0..60_000 {
+                if ms % 66 == 0 {
+                    silence.on_packet(at(ms), 1, ms as u32, false);
+                }
+                if ms % every == 0 && ms / every % 7 != 6 {
+                    silence.on_packet(at(ms), 0, ms as u32, false);
+                }
+                if ms > 5 * every {
+                    assert_eq!(silence.silent(at(ms), Some(0), true), 0, "each {every} at {ms}");
+                }
+            }
+        }
     }
 }

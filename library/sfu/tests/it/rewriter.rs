@@ -278,3 +278,59 @@ fn a_missing_packet_is_known_by_the_publishers_number() {
     assert_eq!(rewriter.missing(65_531), None);
     assert_eq!(rewriter.rewrite(Timestamp::ZERO, &mut second, 0, true), Verdict::Drop);
 }
+
+/// Timestamps that leave, in units of frames, of frames that are shown in this order.
+fn shown(rewriter: &mut Rewriter, from: u16, order: &[u32]) -> Vec<i64> {
+    let mut out = Vec::new();
+    for (index, &frame) in order.iter().enumerate() {
+        let number = from.wrapping_add(index as u16);
+        let header = RtpHeader::new(1, PayloadType::new(96).unwrap(), number, frame * 3_000);
+        let mut bytes = vec![0; header.size() + 10];
+        header.emit(&mut bytes);
+        let now = Timestamp::from_millis(i64::from(number) * 33);
+        assert!(matches!(rewriter.rewrite(now, &mut bytes, 0, true), Verdict::Forward { .. }));
+        let time = u32::from_be_bytes(bytes[4..8].try_into().unwrap());
+        out.push(i64::from(time.cast_signed()) / 3_000);
+    }
+    out
+}
+
+// H.264 of cameras and of broadcasters: their timestamps ran at twice the speed.
+#[test]
+fn pictures_that_are_shown_before_others_keep_their_times() {
+    for between in 0..16 {
+        let mut order = vec![0];
+        for group in 0..40 {
+            let reference = (group + 1) * (between + 1);
+            order.push(reference);
+            for frame in reference - between..reference {
+                order.push(frame);
+            }
+        }
+        let mut rewriter = Rewriter::new(90_000, false);
+        let expected: Vec<i64> = order.iter().map(|&frame| i64::from(frame)).collect();
+        assert_eq!(shown(&mut rewriter, 0, &order), expected, "{between} between");
+        assert_eq!(
+            rewriter.newest_timestamp().unwrap().0 / 3_000,
+            order.iter().copied().max().unwrap()
+        );
+    }
+}
+
+#[test]
+fn a_clock_that_goes_back_goes_on_where_it_was() {
+    for back in [1, 20, 50, 70, 3_000, 100_000] {
+        let start = 200_000;
+        let mut order: Vec<u32> = (start..start + 100).collect();
+        order.extend(start + 100 - back..start + 200 - back);
+        for (clock_rate, is_vp8) in [(90_000, false), (90_000, true), (48_000, false)] {
+            let mut rewriter = Rewriter::new(clock_rate, is_vp8);
+            let out = shown(&mut rewriter, 0, &order);
+            let before = out[99];
+            let late = out[100..].iter().filter(|&&time| time < before).count();
+            assert!(late <= 16, "{back} at {clock_rate}: {late}");
+            let end = out[199] - before;
+            assert!((83..=100).contains(&end), "{back} at {clock_rate}: {end}");
+        }
+    }
+}

@@ -14,7 +14,7 @@
 //!
 //! In the standard, the receiver does the upper half and reports three numbers. Here feedback
 //! covers each packet, so the sender does both halves, as in [NADA §6.4]. Comments in the source
-//! refer to the deviations from the standard as NADA-D1 to NADA-D19.
+//! refer to the deviations from the standard as NADA-D1 to NADA-D20.
 //!
 //! [NADA §4]: https://www.rfc-editor.org/rfc/rfc8698#section-4
 //! [NADA §6.4]: https://www.rfc-editor.org/rfc/rfc8698#section-6.4

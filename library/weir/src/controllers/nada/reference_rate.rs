@@ -19,6 +19,9 @@ const TAU_INTERVALS: f64 = 2.0;
 /// NADA-D14: below the rate of the full path, the ramp-up's gain grows by as much of itself as
 /// reports are farther apart than [`DELTA_MAX`], in this unit. So it takes seconds at any interval.
 const FIRST_RAMP: TimeDelta = TimeDelta::from_secs(1);
+/// NADA-D20: the signal at which a flow is in equilibrium, whatever `RMAX` is. It is half of what
+/// the signal may be (NADA-D6): above that, no signal would lower the rate.
+const EQUILIBRIUM_MAX: TimeDelta = TimeDelta::from_millis(250);
 /// NADA-D9: factor applied to the rate when feedback is missing.
 const SILENCE_FACTOR: f64 = 0.5;
 
@@ -134,7 +137,7 @@ impl ReferenceRate {
     /// change.
     fn gradual(&self, delta: TimeDelta, input: &Input, p: &Parameters) -> (Bitrate, Reason) {
         let signal = input.signal.total();
-        let offset = signal - p.xref * (p.prio * (self.limits.max() / self.rate)); // x_offset
+        let offset = signal - self.equilibrium(p); // x_offset
         let change = signal - self.previous_signal; // x_diff
         let tau = p.tau.max(input.report_interval * TAU_INTERVALS).max(input.rtt);
         let decrease = p.kappa * (delta / tau) * (offset / tau) + p.kappa * p.eta * (change / tau);
@@ -165,7 +168,12 @@ impl ReferenceRate {
 
     /// How far the queuing delay is above that of the equilibrium.
     fn too_long(&self, input: &Input, p: &Parameters) -> TimeDelta {
-        input.queuing_delay - p.xref * (p.prio * (self.limits.max() / self.rate))
+        input.queuing_delay - self.equilibrium(p)
+    }
+
+    /// The signal at which the rate stays.
+    fn equilibrium(&self, p: &Parameters) -> TimeDelta {
+        (p.xref * (p.prio * (self.limits.max() / self.rate))).min(EQUILIBRIUM_MAX)
     }
 
     /// NADA-D14: the rate at which the queue drains to its equilibrium until this is reported, if
@@ -282,6 +290,16 @@ mod tests {
             rate.previous_signal = ms(signal_ms);
             rate.update(Timestamp::ZERO, &gradual(signal_ms, 750), &weighted);
             assert_eq!(rate.rate(), kbps(750));
+        }
+    }
+
+    // NADA-D20: with RMAX 50 times the rate and more, no signal lowered it.
+    #[test]
+    fn a_full_path_lowers_the_rate_however_far_below_the_maximum() {
+        for max in [1_500, 50_000, 1_000_000, 100_000_000] {
+            let mut rate = ReferenceRate::new(limits(50, 1_000, max));
+            run(&mut rate, &[gradual(500, 200); 50]);
+            assert!(rate.rate() < kbps(200), "{max}: {}", rate.rate());
         }
     }
 
