@@ -77,10 +77,10 @@ impl Ceiling {
 
     fn on_arrival(&mut self, arrival: Timestamp, size: DataSize) {
         // A window with a pause in it would measure the pause.
-        if self.last_arrival.is_some_and(|last| arrival - last > WINDOW * 3) {
+        let last = self.last_arrival.replace(arrival).unwrap_or(arrival);
+        if arrival - last > WINDOW * 3 {
             self.open = None;
         }
-        self.last_arrival = Some(arrival);
         let Some((start, bytes)) = &mut self.open else {
             self.open = Some((arrival, DataSize::ZERO));
             return;

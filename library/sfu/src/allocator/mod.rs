@@ -422,7 +422,8 @@ impl Allocator {
                 best = Some((index, step));
             }
         }
-        best.map(|(index, step)| (index, step.more))
+        let (index, step) = best?;
+        Some((index, step.more))
     }
 
     fn index(&self, id: TrackId) -> Option<usize> {

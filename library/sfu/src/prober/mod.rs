@@ -383,8 +383,10 @@ impl<C: Controller> Probing<C> {
     /// This much arrives of a full path. What was proved counts for a part of it if the controller,
     /// whose target is `inner`, has not caught up.
     fn keep_rest(&mut self, inner: Bitrate, arrives: Bitrate) {
-        let kept = self.proved.filter(|_| inner < arrives * BEHIND);
-        self.proved = kept.map(|proof| Proof { is_rest: true, ..proof });
+        match &mut self.proved {
+            Some(proof) if inner < arrives * BEHIND => proof.is_rest = true,
+            _ => self.proved = None,
+        }
         self.lower_rest(arrives);
     }
 
