@@ -297,7 +297,7 @@ mod tests {
         let options = trace::Options::new(Want::Delay);
         let Trace::Times(series) = trace::read(text, &options).unwrap() else { panic!() };
         let lines = of_series(&series, TimeDelta::as_millis_f64, "ms");
-        let expected = "10.01 s; mean 12.008 ms; p5 10.00, p25 10.00, p50 10.00, p75 10.00, p95 \
+        let expected = "10.0 s; mean 12.008 ms; p5 10.00, p25 10.00, p50 10.00, p75 10.00, p95 \
                         20.00 ms";
         assert_eq!(lines[0], expected);
     }
