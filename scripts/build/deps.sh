@@ -170,8 +170,8 @@ else
     rustup toolchain list | grep -q '^nightly-[a-z]' ||
         get 'nightly compiler' rustup toolchain install nightly --profile minimal --no-self-update
     oldest=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' library/weir/Cargo.toml)
-    rustup toolchain list | grep -q "^$oldest-" ||
-        get "compiler $oldest" rustup toolchain install "$oldest" --profile minimal --no-self-update
+    rustup "+$oldest" target list --installed 2> /dev/null | grep -qx thumbv7em-none-eabi ||
+        get "compiler $oldest" rustup toolchain install "$oldest" --profile minimal --no-self-update --target thumbv7em-none-eabi
     cargo +nightly miri --version > /dev/null 2>&1 || get Miri rustup +nightly component add miri rust-src
     rustup target list --installed | grep -qx "$musl" || get "$musl" rustup target add "$musl"
     for target in thumbv7em-none-eabi thumbv7em-none-eabihf aarch64-unknown-linux-gnu \

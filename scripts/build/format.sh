@@ -28,7 +28,7 @@ left_out() {
 
 check=$(either '' --check)
 run cargo fmt --all "$check"
-for apart in bench/peers library/gst library/noq library/quinn library/str0m library/webrtc-rs fuzz examples/bare-metal examples/camera examples/fixed-memory examples/gstreamer \
+for apart in bench/peers library/gst library/noq library/quinn library/str0m library/webrtc-rs fuzz examples/bare-metal examples/camera examples/gstreamer \
     examples/own-controller examples/udp examples/webrtc-rs ./arena/*/Cargo.toml; do
     run cargo fmt --manifest-path "${apart%/Cargo.toml}/Cargo.toml" "$check"
 done

@@ -5,7 +5,7 @@ usage: scripts/test/changed.py TREE
 
 TREE is the git tree of the last check that passed; without such a tree, everything has changed. It
 prints four lines: the git tree of the working files, a filter for nextest, the other parts of the
-check that must run (`web`, `gstreamer`, `python`, `memory`), and the changed packages as options of
+check that must run (`web`, `gstreamer`, `python`), and the changed packages as options of
 cargo.
 
 A check is for a change of a few lines: what uses a changed package is tested with it, but long tests
@@ -33,7 +33,6 @@ PARTS = {
     "web": ("lab/web/", "ims/agent/"),
     "gstreamer": ("library/gst/",),
     "python": ("lab/python/", "examples/python/", "scripts/test/test-python.sh"),
-    "memory": ("examples/fixed-memory/",),
 }
 # Modules of tests that take seconds. Each runs if a file below one of its folders has changed.
 LONG = {

@@ -161,7 +161,7 @@ quick() {
     # The playground's page is tested with the simulator in WebAssembly.
     web --exclude test/playground.test.ts
     step 'clippy of library and lab' cargo clippy --quiet --all-targets -- -D warnings
-    step 'clippy of the programs of make demo' scripts/test/builds.sh --demo
+    step 'check of the programs of make demo' scripts/test/builds.sh --demo
     step 'build of their tests' cargo build --quiet --tests --bins
     tests 'tests of library and lab, in virtual time' default 'all()'
     # Two Chromiums, the emulator, a capture at each end, getStats: five witnesses that must agree.
@@ -179,8 +179,8 @@ rest() {
     step 'lint' scripts/test/lint.sh
     step 'packages' scripts/release/package.sh
     step 'build of all tests' cargo build --quiet "${all[@]}" --tests --bins
-    tests 'tests of the IMS, in virtual time' default \
-        'package(weir-diameter) | package(weir-nodes) | package(weir-testbed)' "${all[@]}"
+    tests 'tests of the IMS and of controllers in fixed memory, in virtual time' default \
+        'package(weir-diameter) | package(weir-nodes) | package(weir-testbed) | package(weir-fixed-memory)' "${all[@]}"
     gstreamer
     if [ "$tier" = ci ]; then left_out+=('adapters for stacks in Rust'); else adapters; fi
     tests 'Wi-Fi against ns-3, the losses' ns-3 'all()' "${all[@]}"
@@ -189,7 +189,6 @@ rest() {
     real
     catalogue
     step 'examples in the documentation' cargo test --quiet "${all[@]}" --doc
-    fixed_memory
     own 'Go module' scripts/test/test-go.sh
     # Sweeps need Dask, which takes long to install.
     [ "$tier" = ci ] || export WEIR_SWEEPS=1
@@ -200,7 +199,7 @@ rest() {
 # What a change has seldom broken. CI leaves it out.
 rarely() {
     if [ "$tier" = ci ]; then
-        step 'the library without std, and with its oldest compiler' scripts/test/builds.sh --library
+        step 'the library without std, with its oldest compiler' scripts/test/builds.sh --library
         left_out+=('clippy of the Python package' 'other features, compilers and systems' 'ARM' 'bare metal' 'WebAssembly and the playground' 'fuzz' 'Miri'
             'VMAF' 'dashboards' 'ns-3' 'the size of the rules in WebAssembly' 'LiveKit')
         return
@@ -295,11 +294,6 @@ vmaf() {
     unless "$missing" 'VMAF' cargo test --quiet --package weir-vmaf --features libvmaf --target-dir "$target/vmaf"
 }
 
-fixed_memory() {
-    step 'controllers in fixed memory' cargo test --quiet --manifest-path examples/fixed-memory/Cargo.toml \
-        --target-dir "$target/examples"
-}
-
 # Runs each fuzz target for a few seconds from an empty corpus. A finding is a failure.
 fuzz() {
     local reason='' file name
@@ -342,7 +336,6 @@ check() {
     [[ " $parts " != *' web '* ]] || web --exclude 'test/{page,plots}.test.ts'
     [[ " $parts " != *' gstreamer '* ]] || gstreamer
     [[ " $parts " != *' python '* ]] || own 'Python package' scripts/test/test-python.sh
-    [[ " $parts " != *' memory '* ]] || fixed_memory
     tests 'tests' default "$filter" "${all[@]}"
     [ "$failed" -gt 0 ] || echo "$tree" > "$target/check-passed"
 }
