@@ -29,7 +29,7 @@ const RULES: [(&str, &[(&str, f64)]); 36] = [
     ("S-16", &[("a_compete", 0.0)]),
     ("S-17", &[("S-17", 0.0)]),
     ("S-19: in a drain", &[("t_flat", 1e9)]),
-    ("S-19: in a base test", &[("S-19-step", 0.0)]),
+    ("S-19: longer both ways", &[("S-19-longer", 0.0)]),
     ("S-19: after a cut", &[("S-19-cut", 0.0)]),
     ("S-20", &[("S-20", 0.0)]),
     ("S-21: sent rate", &[("limited", 1e6)]),

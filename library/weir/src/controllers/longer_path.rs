@@ -111,6 +111,11 @@ impl LongerPath {
         Some(before)
     }
 
+    /// Whether both ways are longer, perhaps not for long enough yet.
+    pub(crate) fn is_suspected(&self) -> bool {
+        self.suspect.is_some()
+    }
+
     fn look_for_change(&mut self, now: Timestamp, ways: Ways, rate: Bitrate) {
         let before = self.shortest.into_iter().flatten().reduce(Ways::shorter);
         if let Some(before) = before

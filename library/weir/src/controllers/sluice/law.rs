@@ -63,18 +63,15 @@ impl Seen {
     }
 }
 
-/// A base test that has not been judged (S-19, S-38).
+/// A base test that has not been judged (S-38).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BaseTest {
     /// When its effect must have been seen.
     seen_by: Timestamp,
     /// What it drains of a queue of the flow's own.
     drains: TimeDelta,
-    /// The standing queue at its beginning, and its delay.
-    queue: TimeDelta,
+    /// The delay at its beginning.
     delay: TimeDelta,
-    /// The delay rose at once before it.
-    has_stepped: bool,
     /// The flow had the link for itself. The packets of the test, which wait for nothing, do not
     /// tell.
     is_own: bool,
@@ -191,12 +188,11 @@ impl Sluice {
             && self.crowding.is_flat(self.queue.noise(), &self.p)
             && held == Bitrate::ZERO
             && seen.congestion.is_none()
+            && !self.longer_path.is_suspected()
         {
             // S-19: less is sent, and the delay is the same. The path has become longer.
-            self.queue.rebase();
             self.queue.forget_step();
-            self.crowding = Default::default();
-            self.state = State::Track;
+            self.on_longer_path(self.anchor);
         }
         let cut_max = self.radio.blend(self.p.cut_max, self.p.cut_max * 2.0);
         let cut = self.correction(seen).min(cut_max);
@@ -444,13 +440,7 @@ impl Sluice {
             self.test_until = None;
         }
         self.judge_base(seen);
-        let t_base = self.p.t_base();
-        let has_stepped = self.queue.stepped_within(seen.now, t_base)
-            && !self.queue.stepped_within(seen.now, self.p.t_effect)
-            && self.queue.noise() < self.p.q_stands
-            && self.p.has(Switch::SmallStep);
-        let after = if has_stepped { self.p.t_effect } else { self.base_holds(seen) };
-        let is_due = seen.now - self.empty_at > after;
+        let is_due = seen.now - self.empty_at > self.base_holds(seen);
         if !is_due
             || !self.p.has(Switch::BaseTest)
             || self.test_until.is_some()
@@ -466,9 +456,7 @@ impl Sluice {
         self.base_test = self.queue.usual_delay().map(|delay| BaseTest {
             seen_by: until + length,
             drains: length * self.p.test_cut() * self.sharing.own(),
-            queue: seen.queue,
             delay,
-            has_stepped,
             is_own: self.is_queue_own(),
         });
         self.queue.begin_test();
@@ -522,23 +510,19 @@ impl Sluice {
     fn judge_base(&mut self, seen: &Seen) {
         let Some(test) = self.base_test.filter(|test| test.seen_by <= seen.now) else { return };
         self.base_test = None;
-        match (self.state, test.has_stepped) {
-            (State::Track, true) => self.judge_step(seen, &test),
-            (State::Track | State::Drain, false) => self.judge_floor(seen, &test),
-            _ => {}
+        if matches!(self.state, State::Track | State::Drain) {
+            self.judge_floor(seen, &test);
         }
     }
 
-    /// S-19: the delay rose at once, and a base test that should have drained a part of a queue did
-    /// not. The path has become longer.
-    fn judge_step(&mut self, seen: &Seen, test: &BaseTest) {
-        let could_fall = test.drains.min(test.queue);
-        let has_fallen = test.queue - seen.queue > could_fall * self.p.moved_fall;
-        if !has_fallen && seen.congestion.is_none() {
-            self.queue.rebase();
-            self.crowding = Default::default();
+    /// S-19: the path is longer, and this was the level before. What stands is the base.
+    pub(super) fn on_longer_path(&mut self, level: Bitrate) {
+        self.queue.rebase();
+        self.crowding = Default::default();
+        self.level = self.level.max(level);
+        if self.state == State::Drain {
+            self.state = State::Track;
         }
-        self.queue.forget_step();
     }
 
     /// S-38: the delay fell by less than the test drains. So the path was empty at the end, and the

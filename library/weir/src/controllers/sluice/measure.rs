@@ -7,6 +7,7 @@ use super::rate_meter::RateMeter;
 use super::sharing::{Pair, Passed, Sharing};
 use super::{REPORT_INTERVAL_MAX, RTT_MAX, SIZE_GAIN, Sluice, TIME_GAIN, elapsed};
 use crate::controller::EcnMode;
+use crate::controllers::longer_path::{LongerPath, Ways};
 use crate::feedback::{ArrivalTimes, Ecn, FeedbackReport, LossCounts, PacketReport};
 use crate::units::{DataSize, TimeDelta, Timestamp};
 
@@ -27,8 +28,11 @@ struct Counts {
     losses: LossCounts,
     /// Packets that were lost while the path was away (S-19).
     cut: u64,
-    /// When the newest packet that arrived was sent, and how far the last one was above the base.
+    /// When the newest packet that arrived was sent.
     newest: Option<Timestamp>,
+    /// When the last one arrived, its delay, and how far that is above the base.
+    arrived: Timestamp,
+    delay: TimeDelta,
     above: TimeDelta,
 }
 
@@ -48,9 +52,9 @@ impl Report {
 }
 
 impl Counts {
-    fn on_arrived(&mut self, sent: Timestamp, above: TimeDelta) {
+    fn on_arrived(&mut self, sent: Timestamp, arrived: Timestamp, above: TimeDelta) {
         self.newest = Some(self.newest.map_or(sent, |newest| newest.max(sent)));
-        self.above = above;
+        (self.arrived, self.delay, self.above) = (arrived, arrived - sent, above);
     }
 }
 
@@ -69,6 +73,7 @@ impl Sluice {
             self.queue.on_new_clock();
             self.sharing = Sharing::default();
             self.delivered = RateMeter::of_arrivals();
+            self.longer_path = LongerPath::default();
         }
         self.is_round_trip = report.arrival_times == ArrivalTimes::RoundTrip;
         if self.is_round_trip {
@@ -113,8 +118,25 @@ impl Sluice {
             let interval = self.last_report.map_or(usual, |last| elapsed(last, now));
             let interval = interval.min(REPORT_INTERVAL_MAX);
             self.flight.on_report(report, rtt - counts.above, interval, usual);
+            self.look_for_longer_path(now, &counts);
         }
         received > 0
+    }
+
+    /// S-19: the path may have become longer both ways.
+    fn look_for_longer_path(&mut self, now: Timestamp, counts: &Counts) {
+        if !self.has_clock() || !self.p.has(Switch::LongerPath) {
+            return;
+        }
+        let ways = Ways { there: counts.delay, back: now - counts.arrived };
+        let (rtt, level) = (self.rtt(), self.level);
+        let before = self.longer_path.on_report(now, ways, rtt, level);
+        // The reference both ways is a queue that stands, too, of two flows.
+        if let Some(before) = before
+            && self.queue.standing() > Some(self.reference())
+        {
+            self.on_longer_path(before);
+        }
     }
 
     fn on_packets(&mut self, packets: &[PacketReport], about: &Report) -> Counts {
@@ -175,7 +197,7 @@ impl Sluice {
         }
         let above = self.queue.on_packet(now, arrival, arrival - packet.send_time, &self.p);
         self.cuts.waited(above);
-        counts.on_arrived(packet.send_time, above);
+        counts.on_arrived(packet.send_time, arrival, above);
         if !packet.recovered {
             self.policer.on_arrived(packet.send_time, above);
         }
@@ -201,7 +223,7 @@ impl Sluice {
         let above = arrived[1] - stretch.sent[1] - base;
         self.cuts.on_stretch(stretch.sent[1], above);
         counts.losses.received += count as u64;
-        counts.on_arrived(stretch.sent[1], above);
+        counts.on_arrived(stretch.sent[1], arrived[1], above);
         self.policer.on_stretch(stretch, ahead + base);
         if !self.sent.add_between(stretch.sent, stretch.size) {
             for packet in stretch.packets {

@@ -48,6 +48,7 @@ use self::sharing::Sharing;
 use crate::controller::{
     Burst, Controller, EcnMode, Metrics, RateLimits, Reason, Settings, Signals, Target, Window,
 };
+use crate::controllers::longer_path::LongerPath;
 use crate::controllers::rare_reports::beyond;
 use crate::controllers::reported_packets::ReportedPackets;
 use crate::controllers::silence::{ReportInterval, Silence};
@@ -81,6 +82,7 @@ pub struct Sluice {
     sent: RateMeter,
     losses: Losses,
     cuts: Cuts,
+    longer_path: LongerPath,
     policer: Policer,
     sharing: Sharing,
     radio: Radio,
@@ -150,6 +152,7 @@ impl Sluice {
             sent: RateMeter::default(),
             losses: Losses::default(),
             cuts: Cuts::default(),
+            longer_path: LongerPath::default(),
             policer: Policer::default(),
             sharing: Sharing::default(),
             radio: Radio::default(),

@@ -41,8 +41,8 @@ pub(super) enum Switch {
     Correction,
     /// S-17: the tests of the rival.
     RivalTests,
-    /// S-19: the sign of a base test.
-    SmallStep,
+    /// S-19: the sign of a path that is longer both ways.
+    LongerPath,
     /// S-19: the sign of a path that was away.
     Cut,
     /// S-20.
@@ -68,7 +68,7 @@ const SWITCHES: [&str; 13] = [
     "S-9",
     "S-13",
     "S-17",
-    "S-19-step",
+    "S-19-longer",
     "S-19-cut",
     "S-20",
     "S-21-steps",

@@ -1,37 +1,31 @@
 //! Hand-overs: a path that becomes longer, and a path that was away (S-19).
 
-use super::feed::{Feed, near};
+use super::feed::{Feed, ms, near};
 use weir::controller::Reason;
 
-// S-19: the delay rises by 32 ms and stays, within the reference of a slow flow.
+// S-19: both ways become longer at once.
 #[test]
-fn a_small_step_that_a_base_test_does_not_drain_is_a_longer_path() {
-    let mut feed = slow();
-    feed.run(1_900, 32);
-    assert!(feed.reasons.contains(&Reason::BaseTest), "after 1 s and not after 10 s");
-    feed.run(700, 32);
-    near(feed.signal("queue_ms"), 0.0, 0.1);
+fn a_path_that_is_longer_both_ways_has_the_level_of_before() {
+    for longer_ms in [40, 80, 300] {
+        let mut feed = Feed::settled();
+        feed.rtt += ms(longer_ms);
+        // With its queue of 14 ms.
+        feed.run(2_500, 14 + longer_ms);
+        near(feed.signal("queue_ms"), 0.0, 0.1);
+        assert!(feed.signal("level_kbps") > 1_900.0, "{}", feed.signal("level_kbps"));
+    }
 }
 
-// S-19: as before, but the test drains the queue.
+// S-19: two flows that keep their references make both ways longer, too.
 #[test]
-fn a_small_step_that_a_base_test_drains_is_a_queue() {
-    let mut feed = slow();
-    feed.run(1_300, 32);
-    feed.run(1_000, 12);
-    near(feed.signal("queue_ms"), 12.0, 0.1);
-}
-
-/// In track at 200 kbit/s, where a packet takes 50 ms and the reference is 35 ms.
-fn slow() -> Feed {
+fn ways_that_are_longer_by_less_than_the_reference_are_queues() {
     let mut feed = Feed::new(200);
     feed.packets = 1;
-    feed.run(600, 0);
-    feed.run(300, 60);
-    feed.run(1_500, 0);
-    assert_eq!(feed.state(), "track");
-    feed.reasons.clear();
-    feed
+    feed.run(2_000, 0);
+    assert!(feed.signal("reference_ms") > 33.0, "{}", feed.signal("reference_ms"));
+    feed.rtt += ms(32);
+    feed.run(2_500, 32);
+    near(feed.signal("queue_ms"), 32.0, 0.1);
 }
 
 /// Loses everything from packet 2,000 to 2,199: 1 s.
