@@ -111,7 +111,7 @@ clean: ## back to a fresh clone, but for records and reports that you made
 	rm -rf ims/configurations/web/node_modules examples/apps/*/node_modules lab/playwright/node_modules lab/web/dist lab/web/node_modules lab/web/screenshots fuzz/target library/*/target examples/target examples/*/target
 
 lab/web/dist/report.html: lab/web/node_modules/.package-lock.json $(WEB_SOURCES)
-	cd lab/web && npm run build
+	@. scripts/quietly.sh && quietly 'lab/web: npm run build' web sh -c 'cd lab/web && npm run build'
 
 ims-web: ims/configurations/web/node_modules/.package-lock.json ## the web servers of `weir ims up --web`
 
@@ -119,5 +119,5 @@ npm-deps: ims-web examples/apps/janus/node_modules/.package-lock.json examples/a
 
 # npm writes this file last.
 %/node_modules/.package-lock.json: %/package-lock.json
-	cd $* && npm ci --no-audit --no-fund
-	touch $@
+	@. scripts/quietly.sh && quietly '$*: npm ci' npm-$(subst /,-,$*) sh -c 'cd $* && npm ci --no-audit --no-fund'
+	@touch $@

