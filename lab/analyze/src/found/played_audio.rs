@@ -18,6 +18,9 @@ pub(crate) struct PlayedAudio {
     pub emitted: u64,
 }
 
+/// From this share of lost packets on, gaps are heard that concealment does not hide.
+const LOST_HEARD: f64 = 0.01;
+
 impl PlayedAudio {
     pub fn add(&mut self, other: &Self) {
         self.samples += other.samples;
@@ -34,6 +37,19 @@ impl PlayedAudio {
         (self.samples > 0).then(|| self.concealed as f64 / self.samples as f64)
     }
 
+    /// Share of the packets that are missing; `None` where none is expected.
+    pub fn lost(&self) -> Option<f64> {
+        let lost = u64::try_from(self.missing).unwrap_or(0);
+        let packets = self.received.saturating_add(lost);
+        if packets == 0 { None } else { Some(lost as f64 / packets as f64) }
+    }
+
+    /// Whether gaps are those of packets that did not come. A playout that hides as much with none
+    /// lost has another cause.
+    pub fn lacks_packets(&self) -> bool {
+        self.lost() >= Some(LOST_HEARD)
+    }
+
     /// Its values in words, as far as they are known.
     pub fn words(&self) -> String {
         let mut known = Vec::new();
@@ -44,10 +60,7 @@ impl PlayedAudio {
             let ms = self.buffer_s / self.emitted as f64 * 1e3;
             known.push(format!("jitter buffer {ms:.0} ms"));
         }
-        let lost = u64::try_from(self.missing).unwrap_or(0);
-        let packets = self.received.saturating_add(lost);
-        if packets > 0 {
-            let ratio = lost as f64 / packets as f64;
+        if let Some(ratio) = self.lost() {
             known.push(format!("{:.1} % of the packets lost", ratio * 100.0));
         }
         known.join(", ")

@@ -20,6 +20,9 @@ pub(super) fn advice(found: &Found, interface: Option<Interface>) -> String {
             "Please try {}, and ask the other side whether it is muted.",
             elsewhere(interface)
         ),
+        Evidence::Concealment(played) if played.lacks_packets() => {
+            on_a_bad_path(found, interface).into()
+        }
         _ => match found.part() {
             Part::Connection | Part::Network => on_a_bad_path(found, interface).into(),
             _ => of_a_device(found).into(),
@@ -88,6 +91,9 @@ fn of_a_device(found: &Found) -> &'static str {
         | Evidence::SilentSource
         | Evidence::OneWay { nothing_sent: true, .. } => {
             "Please switch it on in the call, and choose the right device in the settings."
+        }
+        Evidence::SilentSound | Evidence::NothingReceived { .. } => {
+            "Please ask the other side whether it is muted, or its camera off."
         }
         Evidence::NotEncoded { .. } => "Please restart the browser; if it comes back, tell us.",
         Evidence::Source(Source::Little { .. } | Source::Easy { .. }) => {

@@ -7,6 +7,7 @@ pub(crate) mod bottleneck;
 pub(crate) mod fleet;
 pub(crate) mod live;
 pub(crate) mod nothing;
+mod noticed;
 pub(crate) mod page_events;
 pub(crate) mod private;
 pub(crate) mod record;

@@ -9,6 +9,7 @@ use crate::measure::connectivity;
 use crate::read::dump::StreamDirection;
 use crate::read::time_of_day::{clock, date_and_clock};
 use crate::tell::advice::advice;
+use crate::tell::noticed::{disturbs_others, is_mute, noticed, perhaps_noticed};
 use crate::tell::says::{mbps, percent};
 
 /// The ticket of a call.
@@ -147,9 +148,7 @@ fn harm(found: &[Found], facts: &Facts) -> String {
     let Some(shown) = effect.or(cause).or(told.first()).copied() else { return facts.begin() };
     let what = match noticed(shown) {
         Some(what) => what,
-        None if disturbs_others(shown) => "the others saw and heard you badly".into(),
-        // The call itself may have been good.
-        None => "the call was not at its best".into(),
+        None => perhaps_noticed(shown).into(),
     };
     let zero_ms = facts.zero_ms;
     let when = match (at(shown.from_s, zero_ms), at(shown.to_s, zero_ms)) {
@@ -174,17 +173,6 @@ fn why<'a>(told: &[&'a Found], shown: &'a Found) -> &'a Found {
     let near = told.iter().find(|it| explains(it, shown));
     let near = near.or_else(|| told.iter().find(|it| may_explain(it, shown)));
     near.copied().unwrap_or(shown)
-}
-
-/// Whether a microphone or camera was off, as people may want it.
-fn is_mute(found: &Found) -> bool {
-    matches!(
-        found.evidence,
-        Evidence::NotSent
-            | Evidence::SilentSource
-            | Evidence::SilentSound
-            | Evidence::NothingReceived { is_to_end: false }
-    )
 }
 
 /// Whether it counts over the whole call, but has the time of its worst part.
@@ -234,61 +222,6 @@ fn length(seconds: f64) -> String {
         short if short < 120.0 => format!(" ({short:.0} s)"),
         long => format!(" ({:.0} min)", long / 60.0),
     }
-}
-
-/// `5 s`, or that it was less than one.
-fn seconds(seconds: f64) -> String {
-    match seconds {
-        short if short < 1.0 => "less than a second".into(),
-        long => format!("{long:.0} s"),
-    }
-}
-
-/// What people noticed, if a finding is of that kind.
-fn noticed(found: &Found) -> Option<String> {
-    let is_audio = found.subject.stream().is_some_and(|stream| stream.is_audio);
-    let sent = if is_audio { "your sound" } else { "your picture" };
-    let received =
-        if is_audio { "the sound of the other side" } else { "the other side's picture" };
-    let text = match &found.evidence {
-        Evidence::ConnectionFailed(_) => "the connection broke off".into(),
-        Evidence::NeverConnected(_) => "no connection came about".into(),
-        Evidence::Interruption => format!("everything stopped for {}", seconds(found.seconds())),
-        Evidence::Refused(refusal) if refusal.is_of_device() => {
-            "camera or microphone could not be used".into()
-        }
-        Evidence::Freeze { worst, all } => {
-            let all = all.unwrap_or(*worst);
-            let count = match all.count {
-                1 => "once".into(),
-                2 => "twice".into(),
-                more => format!("{more} times"),
-            };
-            format!("the picture stood still {count} ({} in all)", seconds(all.seconds))
-        }
-        Evidence::Concealment(_) => "the sound had gaps".into(),
-        Evidence::Late { .. } => format!("{received} came late"),
-        Evidence::NotDecoded { .. } => "the other side's picture stayed black".into(),
-        Evidence::Stall { .. } | Evidence::StoodStill { .. } => {
-            format!("nothing arrived for {:.0} s", found.seconds().max(1.0))
-        }
-        Evidence::StreamEnds { .. } | Evidence::NothingReceived { .. } => {
-            format!("{received} was missing")
-        }
-        Evidence::OneWay { nothing_sent: true, .. } => "the other side could not hear you".into(),
-        Evidence::OneWay { nothing_sent: false, .. } => "you could not hear the other side".into(),
-        Evidence::SilentSound => "the other side could not be heard".into(),
-        Evidence::NotSent | Evidence::SilentSource => format!("{sent} did not reach anybody"),
-        Evidence::NotEncoded { .. } => "the others did not see you".into(),
-        _ => return None,
-    };
-    Some(text)
-}
-
-/// Whether the other side notices it: what was sent came late or not at all.
-fn disturbs_others(found: &Found) -> bool {
-    let is_of_path = matches!(found.rule(), RuleName::Loss | RuleName::Capacity);
-    is_of_path && found.subject.is_sent()
 }
 
 /// Where it comes from, of a device on this interface.
@@ -343,6 +276,10 @@ fn reason(found: &Found, interface: Option<Interface>) -> String {
         Evidence::Delay { rtt_ms: Some(rtt_ms), .. } => {
             format!("The way to the other side and back took {rtt_ms:.0} ms.")
         }
+        Evidence::Concealment(played) if played.lacks_packets() => {
+            let lost = percent(played.lost());
+            format!("On the way {lost} of the other side's sound got lost.")
+        }
         Evidence::FarLoss { .. } => {
             "What the other side sent was damaged before it came here.".into()
         }
@@ -395,6 +332,7 @@ fn refused(refusal: &Refusal) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::found::played_audio::PlayedAudio;
     use crate::found::{FullPath, ServerError, StreamId, Subject, Times};
     use crate::measure::good_time::GoodTime;
 
@@ -493,7 +431,20 @@ mod tests {
 
     #[test]
     fn a_ticket_blames_nobody_beyond_the_evidence() {
+        let played = PlayedAudio { received: 2_950, missing: 45, ..PlayedAudio::default() };
         for (evidence, what, reason, advice) in [
+            (
+                Evidence::Concealment(played),
+                "the sound had gaps",
+                "On the way 1.5 % of the other side's sound got lost.",
+                "if this is Wi-Fi, or try another network",
+            ),
+            (
+                Evidence::SilentSound,
+                "the other side could not be heard",
+                "It comes from the other side or its network.",
+                "ask the other side whether it is muted",
+            ),
             (
                 Evidence::Delay { rtt_ms: Some(412.3), base_ms: None },
                 "the call was not at its best",
@@ -540,6 +491,23 @@ mod tests {
             text.ends_with("A server that helps to connect calls could not be used."),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_call_of_sound_alone_was_not_seen() {
+        let lossy = Evidence::Loss { lost: Some(0.1), rtt_ms: None };
+        for (direction, is_audio, what) in [
+            (StreamDirection::Sent, true, "the others heard you badly"),
+            (StreamDirection::Sent, false, "the others saw you badly"),
+            (StreamDirection::Received, true, "you may have heard the others badly"),
+        ] {
+            let mut subject = video(direction);
+            if let Subject::Stream(stream) = &mut subject {
+                stream.is_audio = is_audio;
+            }
+            let text = ticket(&[Found::new(subject, (0.0, 20.0), lossy.clone())], 20.0, None);
+            assert!(text.contains(what), "{text}");
+        }
     }
 
     #[test]
