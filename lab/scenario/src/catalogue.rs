@@ -113,6 +113,10 @@ fn files_like(name: &str) -> Result<Vec<String>, CatalogueError> {
         for path in glob::glob(name).map_err(|error| no_pattern(name, &error))?.flatten() {
             files.extend(path.to_str().map(str::to_owned));
         }
+        if files.is_empty() {
+            let why = "no file has a name like this".into();
+            return Err(CatalogueError::Unreadable { path: printable(&quoted(name)), why });
+        }
     }
     if files.is_empty() {
         files.push(name.to_owned());
@@ -168,6 +172,11 @@ fn unknown(name: &str) -> CatalogueError {
     let source = format!("{trimmed}/");
     if !trimmed.contains('/') && ids().any(|id| id.starts_with(&source)) {
         let hint = format!("write '{source}*' for all of this source");
+        return CatalogueError::Unknown { name: printable(&quoted(name)), hint };
+    }
+    if Path::new(name).is_dir() {
+        let folder = name.trim_end_matches('/');
+        let hint = format!("it is a folder: write '{}/*.toml' for its files", printable(folder));
         return CatalogueError::Unknown { name: printable(&quoted(name)), hint };
     }
     let of_source = ids().filter(|id| id.starts_with(&trimmed));

@@ -53,16 +53,23 @@ pub(super) fn quoted(text: &str) -> String {
     format!("'{shown}'")
 }
 
+/// Bytes of a name from which on it may be the begin of a longer one.
+const BEGIN: usize = 5;
+
 /// The candidates that a misspelt name probably means, the nearest first.
 pub fn nearest<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<&'n str> {
     // Longer names may contain more slips. The truncation limits the time spent on huge names.
     let name: String = name.chars().take(SHOWN).collect();
     let allowed = 2.max(name.chars().count() / 3);
-    let mut near: Vec<(usize, &str)> = names
-        .into_iter()
-        .map(|candidate| (strsim::osa_distance(&name, candidate), candidate))
-        .filter(|&(distance, _)| distance <= allowed)
-        .collect();
+    let mut near: Vec<(usize, &str)> = Vec::new();
+    for candidate in names {
+        let distance = strsim::osa_distance(&name, candidate);
+        // A name may be known by its begin.
+        let begins = name.len() >= BEGIN && candidate.starts_with(&name);
+        if distance <= allowed || begins {
+            near.push((distance, candidate));
+        }
+    }
     near.sort();
     near.into_iter().map(|(_, candidate)| candidate).collect()
 }
@@ -82,6 +89,8 @@ mod tests {
     fn a_slip_finds_its_name_and_a_strange_word_finds_none() {
         assert_eq!(nearest("capacty", ["capacity", "queue"]), ["capacity"]);
         assert_eq!(nearest("dealy", ["delay", "queue"]), ["delay"]);
+        assert_eq!(nearest("concealed", ["concealed_ratio", "queue"]), ["concealed_ratio"]);
+        assert!(nearest("con", ["concealed_ratio"]).is_empty());
         assert!(nearest("frobnicate", ["delay", "queue"]).is_empty());
     }
 }

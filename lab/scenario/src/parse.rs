@@ -174,12 +174,22 @@ fn read_from(
     })
 }
 
+/// An error names this many variants at most.
+const VARIANTS_SHOWN: usize = 20;
+
 /// Applies the variant of this name.
 fn varied<'a>(top: Table<'a>, name: &str) -> Result<Table<'a>> {
     let variants = top.or("variant", Vec::new(), Item::named)?;
     match variants.iter().find(|variant| variant.0 == name) {
         Some((_, variant)) => top.varied(variant),
-        None => Err(top.error(&format!("there is no variant {}", quoted(name)))),
+        None => {
+            let mut text = format!("there is no variant {}", quoted(name));
+            for (index, (known, _)) in variants.iter().take(VARIANTS_SHOWN).enumerate() {
+                text += if index == 0 { "; there is " } else { ", " };
+                text += &quoted(known);
+            }
+            Err(top.error(&text))
+        }
     }
 }
 

@@ -44,7 +44,10 @@ fn a_variant_s_mistakes_have_their_own_line() {
         read("[variant.far]\nnetwork.up.dealy = \"1ms\"", "far"),
         "x.toml:9: network.up: unknown key 'dealy'; did you mean 'delay'?"
     );
-    assert_eq!(read("[variant.far]", "near"), "x.toml:1: there is no variant 'near'");
+    assert_eq!(
+        read("[variant.far]", "near"),
+        "x.toml:1: there is no variant 'near'; there is 'far'"
+    );
     assert_eq!(
         read("[variant.far]\nvariant = {}", "far"),
         "x.toml:8: variant.far: a variant has no variants of its own"
