@@ -81,21 +81,29 @@ func New(algorithm weir.Algorithm, settings weir.Settings) (*Chooser, error) {
 		return nil, err
 	}
 	c := &Chooser{instance: instance, tracks: map[uint32]Track{}}
-	lowest, first, highest := settings.MinBitrate, settings.StartBitrate, settings.MaxBitrate
-	if lowest == 0 {
-		lowest = 150_000
-	}
-	if first == 0 {
-		first = max(300_000, lowest)
-	}
-	if highest == 0 {
-		highest = max(2_500_000, first)
-	}
+	lowest, first, highest := limits(settings.MinBitrate, settings.StartBitrate, settings.MaxBitrate)
 	if err := c.call(start, uint64(place), uint64(lowest), uint64(first), uint64(highest)); err != nil {
 		_ = c.Close()
 		return nil, err
 	}
 	return c, nil
+}
+
+// limits puts the defaults of New in place of zeros.
+func limits(lowest, first, highest int64) (int64, int64, int64) {
+	if lowest == 0 {
+		lowest = 150_000
+	}
+	if first == 0 {
+		first = max(300_000, lowest)
+		if highest > 0 {
+			first = min(first, highest)
+		}
+	}
+	if highest == 0 {
+		highest = max(2_500_000, first)
+	}
+	return lowest, first, highest
 }
 
 // Close frees the chooser.
@@ -184,6 +192,33 @@ func (c *Chooser) OnRoundTripTime(now time.Time, rtt time.Duration) error {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	return c.call(onRoundTripTime, c.at(now), uint64(rtt))
+}
+
+// OnReceiverLimit hears of a limit in bit/s that the receiver set (REMB), or that it was lifted: weir.NoLimit.
+func (c *Chooser) OnReceiverLimit(now time.Time, bps int64) error {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	return c.call(onReceiverLimit, c.at(now), uint64(bps))
+}
+
+// SetLimits changes the range of the target, in bit/s. What is known of the path stays known. Zeros are the defaults of
+// New, and the start counts from the next new route.
+func (c *Chooser) SetLimits(now time.Time, lowest, first, highest int64) error {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	if lowest < 0 || first < 0 || highest < 0 {
+		return weir.ErrLimits
+	}
+	lowest, first, highest = limits(lowest, first, highest)
+	return c.call(setLimits, c.at(now), uint64(lowest), uint64(first), uint64(highest))
+}
+
+// OnRouteChange: packets take another route from now on. The controller starts anew. Pass on no feedback on packets of
+// the old route.
+func (c *Chooser) OnRouteChange(now time.Time) error {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	return c.call(onRouteChange, c.at(now))
 }
 
 // SetTrack adds a track under a number of the host's, or says what is known of it now. Call it as often as you like:

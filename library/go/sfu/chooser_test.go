@@ -108,6 +108,32 @@ func TestProbesLeadToTheBestLayerAndSayWhy(t *testing.T) {
 	}
 }
 
+func TestLimitsAndRoutesReachTheController(t *testing.T) {
+	c := chooser(t)
+	ok(t, c.SetTrack(1, camera(150_000, 500_000, 1_500_000)))
+	call(t, c, 15)
+	now := began.Add(16 * time.Second)
+	ok(t, c.OnReceiverLimit(now, 700_000))
+	if c.Target() > 700_000 {
+		t.Fatal(c.Target())
+	}
+	ok(t, c.OnReceiverLimit(now, weir.NoLimit))
+	if c.Target() <= 700_000 {
+		t.Fatal(c.Target())
+	}
+	ok(t, c.SetLimits(now, 50_000, 250_000, 400_000))
+	if c.Target() > 400_000 {
+		t.Fatal(c.Target())
+	}
+	ok(t, c.OnRouteChange(now))
+	if c.Target() != 250_000 {
+		t.Fatal(c.Target())
+	}
+	if err := c.SetLimits(now, 3, 2, 1); !errors.Is(err, sfu.ErrOutOfRange) {
+		t.Fatal(err)
+	}
+}
+
 func TestALayerThatEndsIsLeftAndAHiddenTrackIsPaused(t *testing.T) {
 	c := chooser(t)
 	ok(t, c.SetTrack(1, camera(50_000, 100_000, 0)))

@@ -49,6 +49,9 @@ const (
 	report
 	onFeedback
 	onRoundTripTime
+	onReceiverLimit
+	setLimits
+	onRouteChange
 	layer
 	setTrack
 	setAudio
@@ -70,8 +73,8 @@ const (
 )
 
 var names = [functionCount]string{
-	"start", "on_sent", "report", "on_feedback", "on_round_trip_time", "layer", "set_track", "set_audio", "bitrate",
-	"set_bitrates", "remove_track", "choose", "has_fallen", "level", "probe", "probe_rate", "probe_size", "probe_packets",
+	"start", "on_sent", "report", "on_feedback", "on_round_trip_time", "on_receiver_limit", "set_limits",
+	"on_route_change", "layer", "set_track", "set_audio", "bitrate", "set_bitrates", "remove_track", "choose", "has_fallen", "level", "probe", "probe_rate", "probe_size", "probe_packets",
 	"target", "next_decision", "why", "text",
 }
 

@@ -186,7 +186,9 @@ impl PacedSender {
             self.retransmissions.set_round_trip_time(rtt);
         }
         let needs_number = self.streams.has_transport_numbers();
-        let (mut media, mut urgent) = (Vec::new(), Vec::new());
+        // Sound overtakes pictures, but not an event: it may be about the sound.
+        let may_overtake = self.events.is_empty();
+        let (mut media, mut urgent, mut audio) = (Vec::new(), Vec::new(), Vec::new());
         for buffer in buffers {
             let kind = self.streams.kind(&buffer);
             let Some(kind) = kind.filter(|kind| kind.is_numbered || !needs_number) else {
@@ -208,7 +210,9 @@ impl PacedSender {
                 self.counts.retransmissions_discarded += 1;
                 continue;
             }
-            if self.is_full {
+            let is_audio = kind.is_audio && repeated.is_none();
+            // Sound takes little, and leaves at once.
+            if self.is_full && !is_audio {
                 self.counts.packets_discarded += 1;
                 repeated.inspect(|&packet| self.retransmissions.forget(packet));
                 continue;
@@ -219,10 +223,14 @@ impl PacedSender {
                 urgent.push((size, buffer));
             } else {
                 self.streams.on_media_queued(kind.number);
-                media.push((size, buffer));
+                let queue = if is_audio && may_overtake { &mut audio } else { &mut media };
+                queue.push((size, buffer));
             }
         }
-        self.enqueued += (media.len() + urgent.len()) as u64;
+        self.enqueued += (media.len() + urgent.len() + audio.len()) as u64;
+        if !audio.is_empty() {
+            self.media.enqueue_as(now, weir::PacketKind::Audio, audio);
+        }
         if !urgent.is_empty() {
             // They overtake, so that all events wait for that many packets more.
             self.events.iter_mut().for_each(|(after, _)| *after += urgent.len() as u64);

@@ -26,6 +26,8 @@ pub(crate) struct PacketKind {
     pub(crate) number: RtpNumber,
     /// The packet has the extension for the transport-wide sequence number.
     pub(crate) is_numbered: bool,
+    /// Its caps say that it is sound.
+    pub(crate) is_audio: bool,
 }
 
 /// The newest media packet that was sent.
@@ -72,6 +74,8 @@ pub(crate) struct Streams {
     extensions: ExtensionIds,
     /// The newest caps.
     caps: Option<gst::Caps>,
+    /// Payload types of sound.
+    audio: Vec<u8>,
     /// By the payload type of the media.
     rtx_payload_types: HashMap<u8, u8>,
     /// By the SSRC of the media.
@@ -93,6 +97,7 @@ impl Streams {
         let Some(structure) = caps.structure(0) else { return };
         add_extensions(structure, &mut self.extensions);
         self.set_rtx(structure);
+        self.set_media(structure);
         self.caps = Some(caps.clone());
     }
 
@@ -108,6 +113,18 @@ impl Streams {
             .and_then(|&number| PayloadType::new(number));
         if let (Some(media), Some(ssrc), Some(payload_type)) = (media, ssrc, payload_type) {
             self.rtx.insert(media, RtxStream { ssrc, payload_type });
+        }
+    }
+
+    /// Reads whether the packets of a payload type are sound. Streams of one transport have payload
+    /// types of their own.
+    fn set_media(&mut self, structure: &gst::StructureRef) {
+        let number = structure.get::<i32>("payload").ok();
+        let Some(number) = number.and_then(|number| u8::try_from(number).ok()) else { return };
+        let is_audio = structure.get::<&str>("media").is_ok_and(|media| media == "audio");
+        self.audio.retain(|known| *known != number);
+        if is_audio {
+            self.audio.push(number);
         }
     }
 
@@ -196,6 +213,7 @@ impl Streams {
             number: RtpNumber { ssrc: view.ssrc(), sequence_number: view.sequence_number() },
             is_numbered: (self.extensions.transport_sequence_number)
                 .is_some_and(|id| view.transport_sequence_number(id).is_some()),
+            is_audio: self.audio.contains(&view.payload_type().get()),
         })
     }
 

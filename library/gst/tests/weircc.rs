@@ -39,6 +39,32 @@ fn a_frame_is_spread_over_time() {
     assert!(taken > gst::ClockTime::from_mseconds(100), "{taken}");
 }
 
+// All media waited as pictures do: speech came 400 ms late behind a frame.
+#[test]
+fn sound_leaves_before_the_pictures_that_wait() {
+    let sound = weir_wire::rtp::PayloadType::new(111).unwrap();
+    for (media, is_first) in [("audio", true), ("video", false)] {
+        let mut harness = harness(&[("algorithm", "nada"), ("start-bitrate", "400000")]);
+        let caps = common::CAPS.replace("payload=96", "payload=111");
+        harness.set_src_caps_str(&caps.replace("media=video", &format!("media={media}")));
+        harness.set_src_caps_str(common::CAPS);
+        push_list(&harness, frame(0, 20, 0)).unwrap();
+        assert_eq!(header(&harness.pull().unwrap()).sequence_number, 0);
+        let id = weir_wire::rtp::ExtensionId::new(1).unwrap();
+        let speech = weir_wire::rtp::RtpHeader::new(77, sound, 5, 0)
+            .with_transport_sequence_number(Some((id, 0)));
+        let mut bytes = vec![0; speech.size() + 80];
+        speech.emit(&mut bytes);
+        harness.push(gst::Buffer::from_mut_slice(bytes)).unwrap();
+        let mut place = 0;
+        while header(&harness.pull().unwrap()).payload_type != sound {
+            place += 1;
+        }
+        // A burst of pictures may have left before it came.
+        assert_eq!(place < 12, is_first, "{media}: behind {place} packets");
+    }
+}
+
 #[test]
 fn events_keep_their_place_and_the_end_comes_last() {
     let mut harness = harness(&[]);

@@ -21,8 +21,8 @@ use crate::rtp_packet::{ecn_to_wire, rtp_number, rtp_units};
 /// Maximum size of a feedback packet. With IP and UDP headers it fits the MTU of common paths.
 const MAX_SIZE: usize = 1_200;
 /// Maximum number of streams counted, and of sender reports remembered. It bounds the memory that a
-/// peer can use up with invented SSRCs.
-const MAX_STREAMS: usize = 64;
+/// peer can use up with invented SSRCs. Of more, those that were silent for longest are forgotten.
+const MAX_STREAMS: usize = 256;
 /// More packets than these are not lost at once: the numbers go on elsewhere. `MAX_DROPOUT`
 /// [RFC3550 §A.1].
 const MAX_DROPOUT: i64 = 3_000;
@@ -101,8 +101,6 @@ enum Notes {
     Ccfb {
         recorder: RtpArrivalRecorder,
         builder: ccfb::Builder,
-        /// SSRCs of the streams with packets in the recorder.
-        ssrcs: Vec<u32>,
     },
     Counts(Vec<Counts>),
 }
@@ -151,16 +149,7 @@ impl Reporter {
                 builder.get_or_insert_with(|| twcc::Builder::new(ssrc, view.ssrc()));
                 recorder.on_packet(now, number.sequence_number);
             }
-            Notes::Ccfb { recorder, ssrcs, .. } => {
-                let rtp = rtp_number(view);
-                if !ssrcs.contains(&rtp.ssrc) {
-                    if ssrcs.len() >= MAX_STREAMS {
-                        return;
-                    }
-                    ssrcs.push(rtp.ssrc);
-                }
-                recorder.on_packet(now, rtp, ecn);
-            }
+            Notes::Ccfb { recorder, .. } => recorder.on_packet(now, rtp_number(view), ecn),
             Notes::Counts(streams) => {
                 let rtp_arrival = rtp_units(now.as_micros(), self.config.clock_rate);
                 count(streams, now, rtp_number(view), (view.timestamp(), rtp_arrival));
@@ -221,7 +210,7 @@ impl Reporter {
                     builder.build(recorder.take_batch(now), MAX_SIZE, |bytes| due.push(bytes));
                 }
             }
-            Notes::Ccfb { recorder, builder, .. } => {
+            Notes::Ccfb { recorder, builder } => {
                 let streams = recorder.take_batches(now).map(|batch| ccfb::Stream {
                     ssrc: batch.ssrc,
                     // Only the low 16 bits are sent.
@@ -254,7 +243,6 @@ impl Notes {
             Feedback::Ccfb => Self::Ccfb {
                 recorder: RtpArrivalRecorder::default(),
                 builder: ccfb::Builder::new(ssrc),
-                ssrcs: Vec::new(),
             },
             Feedback::ReceiverReports => Self::Counts(Vec::new()),
         }

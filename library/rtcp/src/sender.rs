@@ -479,6 +479,11 @@ impl<C: Controller> Sender<C> {
         self.media.clear_queue(now);
     }
 
+    /// Discards all queued packets but those of audio.
+    pub fn clear_pictures(&mut self, now: Timestamp) {
+        self.media.clear_pictures(now);
+    }
+
     /// The inner sender, to read the state of queue, pacer and controller.
     pub fn media(&self) -> &MediaSender<Vec<u8>, C> {
         &self.media

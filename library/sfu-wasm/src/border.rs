@@ -141,6 +141,37 @@ pub extern "C" fn weir_sfu_on_round_trip_time(now: i64, rtt: i64) -> i32 {
     })
 }
 
+/// The receiver set a limit, or lifted it: a negative number.
+#[unsafe(no_mangle)]
+pub extern "C" fn weir_sfu_on_receiver_limit(now: i64, bps: i64) -> i32 {
+    change(|state, chooser| {
+        let limit = u64::try_from(bps).ok().map(Bitrate::from_bps);
+        chooser.on_receiver_limit(at(state, now), limit);
+        OK
+    })
+}
+
+/// The range of the target changed.
+#[unsafe(no_mangle)]
+pub extern "C" fn weir_sfu_set_limits(now: i64, min: i64, start: i64, max: i64) -> i32 {
+    change(|state, chooser| {
+        let Ok(limits) = RateLimits::new(rate(min), rate(start), rate(max)) else {
+            return OUT_OF_RANGE;
+        };
+        chooser.set_limits(at(state, now), limits);
+        OK
+    })
+}
+
+/// Packets take another route from now on.
+#[unsafe(no_mangle)]
+pub extern "C" fn weir_sfu_on_route_change(now: i64) -> i32 {
+    change(|state, chooser| {
+        chooser.on_route_change(at(state, now));
+        OK
+    })
+}
+
 /// One layer of the track that comes next, from the cheapest to the dearest.
 #[unsafe(no_mangle)]
 pub extern "C" fn weir_sfu_layer(

@@ -61,6 +61,21 @@ impl Chooser {
         self.prober.on_round_trip_time(now, rtt);
     }
 
+    /// The receiver set a limit, or lifted it.
+    pub fn on_receiver_limit(&mut self, now: Timestamp, limit: Option<Bitrate>) {
+        self.prober.on_receiver_limit(now, limit);
+    }
+
+    /// The range of the target changed.
+    pub fn set_limits(&mut self, now: Timestamp, limits: RateLimits) {
+        self.prober.set_limits(now, limits);
+    }
+
+    /// Packets take another route from now on.
+    pub fn on_route_change(&mut self, now: Timestamp) {
+        self.prober.on_route_change(now);
+    }
+
     fn on_timeout(&mut self, now: Timestamp) {
         if self.prober.next_timeout().is_some_and(|due| due <= now) {
             self.prober.on_timeout(now);
@@ -265,6 +280,24 @@ mod tests {
         room.out_until = room.now + TimeDelta::from_secs(2);
         room.run(13, kbps(3_000));
         assert_eq!(room.chooser.allocator.level(CAMERA), Some(2), "{:#?}", room.texts);
+    }
+
+    #[test]
+    fn limits_and_routes_reach_the_controller() {
+        let mut room = Room::new();
+        room.run(15, kbps(3_000));
+        room.chooser.on_receiver_limit(room.now, Some(kbps(700)));
+        room.run(2, kbps(3_000));
+        assert_eq!(room.chooser.allocator.level(CAMERA), Some(1), "{:#?}", room.texts);
+        room.chooser.on_receiver_limit(room.now, None);
+        room.run(20, kbps(3_000));
+        assert_eq!(room.chooser.allocator.level(CAMERA), Some(2), "{:#?}", room.texts);
+        let limits = RateLimits::new(kbps(50), kbps(250), kbps(400)).expect("valid");
+        room.chooser.set_limits(room.now, limits);
+        room.run(2, kbps(3_000));
+        assert_eq!(room.chooser.allocator.level(CAMERA), Some(0), "{:#?}", room.texts);
+        room.chooser.on_route_change(room.now);
+        assert_eq!(room.chooser.target(), kbps(250));
     }
 
     #[test]

@@ -78,6 +78,13 @@ impl Cache {
         (entry.number, entry.kept, entry.repeats, entry.last) = (number, now, 0, None);
     }
 
+    /// Forgets all packets. Their memory is kept.
+    pub(crate) fn clear(&mut self) {
+        for entry in &mut self.entries {
+            entry.bytes.clear();
+        }
+    }
+
     /// Places follow each other over the wrap, too, however many there are.
     fn place(&self, number: i64) -> Option<usize> {
         let place = number.checked_rem_euclid(self.entries.len() as i64)?;

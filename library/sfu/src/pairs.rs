@@ -13,8 +13,9 @@ use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 const ABOVE: f64 = 1.2;
 /// Packets of a pair leave within this time.
 const MAX_GAP: TimeDelta = TimeDelta::from_millis(20);
-/// What follows the first packet takes at least this time: the rate of less is that of timestamps.
-const MIN_TIME: TimeDelta = TimeDelta::from_millis(2);
+/// What follows the first packet takes at least this time. A receiver that tells times in steps of
+/// a millisecond makes a fifth of less.
+const MIN_TIME: TimeDelta = TimeDelta::from_millis(6);
 /// Pairs that are looked at together.
 const WINDOW: u32 = 8;
 /// So many of them arrived fast if the path has opened.
@@ -127,6 +128,33 @@ mod tests {
             let arrival = burst + TimeDelta::from_millis(20 + arrival);
             let packet = PacketReport::new(number, size, burst).with_arrival_time(Some(arrival));
             assert!(!pairs.on_packet(&packet), "at {number}");
+        }
+    }
+
+    // Found in simulation: at 3.4 Mbit/s a packet takes 2.7 ms, which a step of 1 ms made 2 or 3. A
+    // probe that queued was repeated twice a second.
+    #[test]
+    fn at_any_rate_a_receiver_that_counts_milliseconds_does_not_open_it() {
+        for kbps in [300, 700, 1_500, 3_374, 5_000, 12_000, 40_000] {
+            for shift_us in [0, 300, 700] {
+                let mut pairs = Pairs::default();
+                let full = Bitrate::from_kbps(kbps);
+                pairs.on_full(full);
+                let (mut free, mut sent) = (Timestamp::ZERO, Timestamp::ZERO);
+                for number in 0..20_000 {
+                    // Bursts of five packets take three quarters of the path.
+                    let size = DataSize::from_bytes(if number % 5 == 4 { 500 } else { 1_150 });
+                    if number % 5 == 0 {
+                        sent += DataSize::from_bytes(5_100) / full * 1.33;
+                    }
+                    free = free.max(sent) + size / full;
+                    let us = free.as_micros() + shift_us;
+                    let arrival = Timestamp::from_millis(20 + us / 1_000);
+                    let packet =
+                        PacketReport::new(number, size, sent).with_arrival_time(Some(arrival));
+                    assert!(!pairs.on_packet(&packet), "{kbps} kbit/s at {number}");
+                }
+            }
         }
     }
 

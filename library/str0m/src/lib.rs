@@ -14,7 +14,7 @@ use str0m::{Event, Input, Rtc, RtcError};
 use weir::controller::Controller;
 use weir::feedback::SentPacket;
 use weir::media_sender::{MediaSender, TargetChange};
-use weir::units::{Bitrate, DataSize};
+use weir::units::{Bitrate, DataSize, TimeDelta};
 use weir::{RateLimits, Timestamp};
 
 use filler::Filler;
@@ -225,6 +225,31 @@ impl Congestion {
         self.media.set_desired_bitrate(now, desired);
     }
 
+    /// Packets take another route from now on, as after an ICE restart. The controller starts anew,
+    /// and feedback on packets of the old route is ignored.
+    pub fn on_route_change(&mut self, now: Instant) {
+        let now = self.time(now);
+        self.media.on_route_change(now);
+    }
+
+    /// The receiver set a limit of its own, or lifted it with `None`, as by signalling: str0m shows no REMB.
+    pub fn on_receiver_limit(&mut self, now: Instant, limit: Option<Bitrate>) {
+        let now = self.time(now);
+        self.media.on_receiver_limit(now, limit);
+    }
+
+    /// The round-trip time of the path was measured, for instance by its ICE agent.
+    pub fn on_round_trip_time(&mut self, now: Instant, rtt: TimeDelta) {
+        let now = self.time(now);
+        self.media.on_round_trip_time(now, rtt);
+    }
+
+    /// This flow's new share of the rate of several coupled flows.
+    pub fn on_shared_rate(&mut self, now: Instant, share: Bitrate) {
+        let now = self.time(now);
+        self.media.on_shared_rate(now, share);
+    }
+
     /// What was agreed for the m-line; `None` while it may not send.
     fn line(&self, rtc: &Rtc) -> Option<Line> {
         let media = rtc.media(self.mid)?;
@@ -256,4 +281,49 @@ impl Congestion {
 
 fn size_of(payload_bytes: usize) -> DataSize {
     DataSize::from_bytes((payload_bytes + HEADER_BYTES + OVERHEAD_BYTES) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir::testing::Counted;
+
+    #[test]
+    fn every_call_for_the_controller_arrives() {
+        let start = Instant::now();
+        let mut control = Congestion::new(start, Mid::from("0"), Box::<Counted>::default());
+        let mut plain = Counted::default();
+        let (kbps, rtt) = (Bitrate::from_kbps, TimeDelta::from_millis(70));
+        let limits = RateLimits::new(kbps(100), kbps(200), kbps(900)).unwrap();
+        let (instant, now) = (start + std::time::Duration::from_secs(1), Timestamp::from_secs(1));
+        for call in 0..6 {
+            match call {
+                0 => {
+                    control.on_route_change(instant);
+                    plain.on_route_change(now);
+                }
+                1 => {
+                    control.on_receiver_limit(instant, Some(kbps(800)));
+                    plain.on_receiver_limit(now, Some(kbps(800)));
+                }
+                2 => {
+                    control.on_round_trip_time(instant, rtt);
+                    plain.on_round_trip_time(now, rtt);
+                }
+                3 => {
+                    control.on_shared_rate(instant, kbps(400));
+                    plain.on_shared_rate(now, kbps(400));
+                }
+                4 => {
+                    control.set_limits(instant, limits);
+                    plain.set_limits(now, limits);
+                }
+                _ => {
+                    control.set_desired_bitrate(instant, Some(kbps(700)));
+                    plain.set_desired_bitrate(now, Some(kbps(700)));
+                }
+            }
+            assert_eq!(control.media.controller().metrics(), plain.metrics(), "call {call}");
+        }
+    }
 }

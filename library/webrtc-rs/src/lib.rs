@@ -12,7 +12,7 @@ use rtc_shared::error::Error;
 use sansio::Protocol;
 use weir::controller::Controller;
 use weir::media_sender::TargetChange;
-use weir::units::{Bitrate, DataSize};
+use weir::units::{Bitrate, DataSize, TimeDelta};
 use weir::{RateLimits, Timestamp};
 
 use state::State;
@@ -92,6 +92,35 @@ impl Control {
         let now = state.time(now);
         state.media.set_desired_bitrate(now, desired);
     }
+
+    /// Packets take another route from now on, as after an ICE restart. The controller starts anew,
+    /// and feedback on packets of the old route is ignored.
+    pub fn on_route_change(&self, now: Instant) {
+        let mut state = lock(&self.0);
+        let now = state.time(now);
+        state.media.on_route_change(now);
+    }
+
+    /// The receiver set a limit of its own, or lifted it with `None`. A REMB is heard without this call.
+    pub fn on_receiver_limit(&self, now: Instant, limit: Option<Bitrate>) {
+        let mut state = lock(&self.0);
+        let now = state.time(now);
+        state.media.on_receiver_limit(now, limit);
+    }
+
+    /// The round-trip time of the path was measured.
+    pub fn on_round_trip_time(&self, now: Instant, rtt: TimeDelta) {
+        let mut state = lock(&self.0);
+        let now = state.time(now);
+        state.media.on_round_trip_time(now, rtt);
+    }
+
+    /// This flow's new share of the rate of several coupled flows.
+    pub fn on_shared_rate(&self, now: Instant, share: Bitrate) {
+        let mut state = lock(&self.0);
+        let now = state.time(now);
+        state.media.on_shared_rate(now, share);
+    }
 }
 
 /// A thread that panicked has left the state whole: each call of it is one step.
@@ -166,4 +195,53 @@ impl Interceptor for Congestion {
 /// The time of the controller: nanoseconds since its start.
 fn since(origin: Instant, now: Instant) -> Timestamp {
     Timestamp::from_instant(origin, now)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir::testing::Counted;
+
+    #[test]
+    fn every_call_for_the_controller_arrives() {
+        let start = Instant::now();
+        let (_, control) = Congestion::new(start, Box::<Counted>::default());
+        let mut plain = Counted::default();
+        let (kbps, rtt) = (Bitrate::from_kbps, TimeDelta::from_millis(70));
+        let limits = RateLimits::new(kbps(100), kbps(200), kbps(900)).unwrap();
+        let (instant, now) = (start + std::time::Duration::from_secs(1), Timestamp::from_secs(1));
+        for call in 0..6 {
+            match call {
+                0 => {
+                    control.on_route_change(instant);
+                    plain.on_route_change(now);
+                }
+                1 => {
+                    control.on_receiver_limit(instant, Some(kbps(800)));
+                    plain.on_receiver_limit(now, Some(kbps(800)));
+                }
+                2 => {
+                    control.on_round_trip_time(instant, rtt);
+                    plain.on_round_trip_time(now, rtt);
+                }
+                3 => {
+                    control.on_shared_rate(instant, kbps(400));
+                    plain.on_shared_rate(now, kbps(400));
+                }
+                4 => {
+                    control.set_limits(instant, limits);
+                    plain.set_limits(now, limits);
+                }
+                _ => {
+                    control.set_desired_bitrate(instant, Some(kbps(700)));
+                    plain.set_desired_bitrate(now, Some(kbps(700)));
+                }
+            }
+            assert_eq!(
+                lock(&control.0).media.controller().metrics(),
+                plain.metrics(),
+                "call {call}"
+            );
+        }
+    }
 }

@@ -4,7 +4,9 @@
 //! |---|---|
 //! | a track is added, changed or removed, a layer appears or ends | the best choice, at once |
 //! | the choice exceeds the budget by a sixth, or for half a second | down, what is missed least |
+//! | it does so in the first seconds after a choice went up | down, if it is by a sixth |
 //! | there is room with a margin for a second | up, what is worth most per bit |
+//! | there is room with a margin for what is paused, for 0.2 s | its cheapest layers |
 //! | there is room for more frames of the stream that is chosen | these, at once |
 
 #[cfg(test)]
@@ -25,6 +27,8 @@ use crate::utility::utility;
 const MARGIN: f64 = 1.1;
 /// There must be room for this time before a choice goes up.
 const ROOM_TIME: TimeDelta = TimeDelta::from_secs(1);
+/// The same for a picture that is paused: none at all is worse than one more switch.
+const RESUME_ROOM_TIME: TimeDelta = TimeDelta::from_millis(200);
 /// A choice may exceed the budget for this time: bitrates vary, and so do targets.
 const OVER_TIME: TimeDelta = TimeDelta::from_millis(500);
 /// A choice that exceeds the budget by more than this factor goes down at once.
@@ -33,6 +37,9 @@ const FAR_OVER: f64 = 1.15;
 /// For this time only a choice that exceeds it by more than this factor goes down.
 const KEY_FRAME_TIME: TimeDelta = TimeDelta::from_secs(1);
 const KEY_FRAME_OVER: f64 = 1.5;
+/// It counts in the layer's bitrate for five windows of a second. For this time only a choice that
+/// exceeds the budget by [`FAR_OVER`] goes down.
+const MEASURED_TIME: TimeDelta = TimeDelta::from_secs(6);
 /// A path with room for this many times what all took at a fall is another one: what fell returns
 /// at once.
 const OTHER_PATH: f64 = 1.5;
@@ -65,6 +72,8 @@ pub struct Allocator {
     changed: Option<Reason>,
     over_since: Option<Timestamp>,
     room_since: Option<Timestamp>,
+    /// The same for pictures that are paused.
+    resume_since: Option<Timestamp>,
     /// When a choice last went up.
     rose_at: Option<Timestamp>,
     budget: Bitrate,
@@ -172,6 +181,7 @@ impl Allocator {
             self.adopt(now, levels, Reason::OverBudget);
         } else if self.over_since.is_none() {
             self.add_frames(now);
+            self.resume(now);
             self.rise(now);
         }
         self.explain_refusals(now);
@@ -198,12 +208,13 @@ impl Allocator {
             self.over_since = None;
             return false;
         }
-        self.room_since = None;
+        (self.room_since, self.resume_since) = (None, None);
         if self.rose_at.is_some_and(|at| now - at < KEY_FRAME_TIME) {
             return total > self.budget * KEY_FRAME_OVER;
         }
         let since = *self.over_since.get_or_insert(now);
-        total > self.budget * FAR_OVER || now - since >= OVER_TIME
+        let is_new = self.rose_at.is_some_and(|at| now - at < MEASURED_TIME);
+        total > self.budget * FAR_OVER || !is_new && now - since >= OVER_TIME
     }
 
     /// More frames of the streams that are chosen. They need no margin and no time: they cost
@@ -224,6 +235,26 @@ impl Allocator {
         plan::raise(&self.options, &mut levels, self.room, &caps);
         if levels != self.levels {
             self.adopt(now, levels, Reason::Fits);
+        }
+    }
+
+    /// Begins pictures that are paused, in their cheapest layers.
+    fn resume(&mut self, now: Timestamp) {
+        let mut caps = self.caps(now, self.room);
+        for (index, cap) in caps.iter_mut().enumerate() {
+            let level = self.levels[index];
+            *cap = if level.is_some() { level } else { self.options[index].cheapest().min(*cap) };
+        }
+        let mut levels = self.levels.clone();
+        plan::raise(&self.options, &mut levels, self.room * (1.0 / MARGIN), &caps);
+        if levels == self.levels {
+            self.resume_since = None;
+            return;
+        }
+        let since = *self.resume_since.get_or_insert(now);
+        if now - since >= RESUME_ROOM_TIME {
+            self.adopt(now, levels, Reason::Fits);
+            self.resume_since = None;
         }
     }
 

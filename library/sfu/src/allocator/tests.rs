@@ -200,3 +200,41 @@ fn what_waits_after_two_falls_is_still_worth_probing_for() {
     run(&mut allocator, 12_500, 13_700, need * 1.05);
     assert!(allocator.level(SPEAKER).is_some());
 }
+
+// Found in simulation: pictures were black for a second more after an outage.
+#[test]
+fn a_picture_that_is_paused_returns_as_soon_as_there_is_room_for_it() {
+    for room in [170, 600, 5_000] {
+        let mut allocator = Allocator::default();
+        allocator.set_track(SPEAKER, camera(1280, 720));
+        run(&mut allocator, 0, 1_000, kbps(100));
+        assert_eq!(allocator.level(SPEAKER), None);
+        // A moment is not enough.
+        run(&mut allocator, 1_000, 1_200, kbps(room));
+        run(&mut allocator, 1_200, 2_000, kbps(100));
+        assert_eq!(allocator.level(SPEAKER), None, "{room} kbit/s");
+        run(&mut allocator, 2_000, 2_300, kbps(room));
+        assert_eq!(allocator.level(SPEAKER), Some(0), "{room} kbit/s");
+        run(&mut allocator, 2_300, 2_900, kbps(room));
+        assert_eq!(allocator.level(SPEAKER), Some(0), "better layers wait as they did");
+    }
+}
+
+// Found in simulation: a layer of 770 kbit/s on 900 was left and taken again every 15 s, because
+// its own key frame was measured.
+#[test]
+fn the_key_frame_of_a_new_choice_does_not_make_it_too_dear() {
+    for (measured, stays) in [(170, true), (190, true), (200, false), (400, false)] {
+        let mut allocator = Allocator::default();
+        allocator.set_track(SPEAKER, camera(1280, 720));
+        run(&mut allocator, 0, 1_000, kbps(168));
+        assert_eq!(allocator.level(SPEAKER), Some(0));
+        allocator.set_bitrates(SPEAKER, &[kbps(measured), kbps(500), kbps(1_500)]);
+        run(&mut allocator, 1_000, 5_900, kbps(168));
+        let level = if stays { Some(0) } else { None };
+        assert_eq!(allocator.level(SPEAKER), level, "{measured} kbit/s");
+        // What is measured for longer is not the key frame's.
+        run(&mut allocator, 5_900, 7_000, kbps(168));
+        assert_eq!(allocator.level(SPEAKER), None, "{measured} kbit/s");
+    }
+}

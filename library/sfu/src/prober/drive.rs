@@ -4,7 +4,7 @@ use weir::controller::{Controller, Metrics, RateLimits, Target, Window};
 use weir::feedback::{FeedbackReport, SentPacket};
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
-use super::{AFTER_FAILURE, Probing, Running};
+use super::{AFTER_FAILURE, MIN_ALLOWANCE, Probing, Running};
 use crate::ceiling::Ceiling;
 use crate::pairs::Pairs;
 use crate::usual_loss::UsualLoss;
@@ -99,7 +99,9 @@ impl<C: Controller> Controller for Probing<C> {
         (self.loss, self.pairs) = (UsualLoss::default(), Pairs::default());
         (self.proved, self.running, self.dip) = (None, None, None);
         (self.is_open, self.arrived) = (false, 0);
-        self.after_failure = AFTER_FAILURE;
+        // What failed or is owed was of the old one. It begins as a subscriber that joins.
+        (self.after_failure, self.not_before) = (AFTER_FAILURE, now);
+        self.allowance = self.allowance.max(MIN_ALLOWANCE);
         self.after_event(now);
     }
 

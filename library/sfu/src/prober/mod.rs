@@ -25,6 +25,9 @@ use crate::pairs::Pairs;
 use crate::trains::{Train, Trains};
 use crate::usual_loss::{MOST, UsualLoss};
 
+/// A probe that lost this part of its packets may have lost it by chance, or has packets that come
+/// late: a full path loses more, or makes them wait.
+const LITTLE: f64 = 0.02;
 /// On a busy machine packets leave later than the pacer wants. The next probe asks for more, by the
 /// factor that the last one fell short, up to this.
 const MAX_SHORTFALL: f64 = 2.0;
@@ -236,7 +239,8 @@ impl<C: Controller> Probing<C> {
 
     /// The share of the media's bytes that padding may take in the long run, 0 to 1. The default is
     /// 0.025. If more is wanted and media is below a quarter of what is known to fit, that quarter
-    /// counts, and all of it while nothing is sent. With 0 the first probes use what padding may
+    /// counts. If more than four times as much is wanted as is known to fit, four times the share of
+    /// all that is known counts, and ten times while nothing is sent. With 0 the first probes use what padding may
     /// take at the start, and then only media shows what fits.
     pub fn set_padding_share(&mut self, share: f64) {
         self.padding_share = if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) };
@@ -448,7 +452,7 @@ impl<C: Controller> Probing<C> {
         // Packets without a size make no number of it.
         let fell_short = running.probe.rate / train.send_rate();
         self.shortfall = if fell_short > 1.0 { fell_short.min(MAX_SHORTFALL) } else { 1.0 };
-        let is_usual = train.lost_as_usual(self.loss.ratio());
+        let is_usual = train.lost_as_usual(self.loss.ratio()) || train.lost_at_most(LITTLE);
         let rate = if is_usual { train.carried_rate() } else { train.delivered_rate() };
         // Without media nothing is known of the path's losses. What arrived did fit.
         let is_unknown = self.loss.is_unknown();

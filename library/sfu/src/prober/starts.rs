@@ -26,8 +26,18 @@ const FIRST_STEP: f64 = 1.0 / 8.0;
 /// After so many probes that arrived, each takes about twice as much as the one before.
 const RISING: u32 = 3;
 /// Where more is wanted, it is a share of this part of what is known to fit, if media is below
-/// that: of all of it while nothing is sent.
+/// that.
 const LEAST_PAID: f64 = 0.25;
+/// The same where [`FAR`] times as much is wanted as is known to fit: most pictures are paused then,
+/// or small. Probes that fail come so rarely that they take a fiftieth of what is known.
+const FAR_PAID: f64 = 4.0;
+const FAR: f64 = 4.0;
+/// The same while nothing is sent: it is not taken from media, and no picture is worse than ten
+/// seconds of probes. Probes that fail come so rarely that they take less.
+const IDLE_PAID: f64 = 10.0;
+/// What a climb owes at most, at what is known to fit: after a probe of twice that, which may begin
+/// with twice its size owed. If less is known to fit from now on, less is owed.
+const MAX_DEBT_TIME: TimeDelta = TimeDelta::from_millis(480);
 /// At least so many bytes per second may go into probes while nothing else is sent, so that a
 /// paused picture does not wait for feedback that cannot come.
 const IDLE_ALLOWANCE: f64 = 1_000.0;
@@ -46,6 +56,11 @@ impl<C: Controller> Probing<C> {
         let patience = (self.answer * PATIENCE).clamp(MIN_PATIENCE, MAX_PATIENCE);
         let Some(running) = self.running.filter(|it| now - it.started > patience) else { return };
         self.running = None;
+        // The feedback on its end was lost. What was heard of the rest is as good.
+        if let Some(train) = self.trains.take_probe(running.probe.id) {
+            self.judge_probe(now, running, train);
+            return;
+        }
         let is_heard = self.last_feedback.is_some_and(|at| at > running.started);
         // A path that carries nothing is not made worse. If other feedback came, only that on the
         // probe was lost.
@@ -135,14 +150,17 @@ impl<C: Controller> Probing<C> {
     /// Lets the allowance grow while more is wanted and little is sent.
     pub(super) fn refill(&mut self, now: Timestamp) {
         self.last_sent.get_or_insert(now);
+        let debt = (self.bitrate() * MAX_DEBT_TIME).as_bytes() as f64;
+        self.allowance = self.allowance.max(-debt.max(MIN_ALLOWANCE));
         let last = self.refilled.replace(now).unwrap_or(now);
         if self.goal.is_none() || now <= last {
             return;
         }
         let share = self.padding_share * (self.budget() * (now - last)).as_bytes() as f64;
-        let mut more = share * LEAST_PAID;
+        let is_far = self.wanted.is_some_and(|wanted| wanted > self.budget() * FAR);
+        let mut more = share * if is_far { FAR_PAID } else { LEAST_PAID };
         if self.is_idle(now) {
-            more = share.max(IDLE_ALLOWANCE * (now - last).as_secs_f64());
+            more = (share * IDLE_PAID).max(IDLE_ALLOWANCE * (now - last).as_secs_f64());
         }
         // What media has paid counts first, for up to a second.
         let most = self.padding_share * (self.budget() * MAX_SILENCE).as_bytes() as f64;

@@ -1,3 +1,5 @@
+mod losses;
+
 use super::*;
 use alloc::vec::Vec;
 use weir::controller::{Metrics, Target};
@@ -492,6 +494,7 @@ fn a_climb_that_ends_leaves_no_debt() {
 }
 
 // Found in simulation: a picture that takes 20 Mbit/s was paused, and its path was back for 30 s.
+// With a fortieth of what is known, 2 Mbit/s from 100 kbit/s on took as long.
 #[test]
 fn while_nothing_is_sent_a_share_of_what_is_known_pays() {
     for known in [2_000, 20_000, 200_000] {
@@ -505,7 +508,7 @@ fn while_nothing_is_sent_a_share_of_what_is_known_pays() {
             prober.on_timeout(at(ms));
             first = first.or(started(&prober).map(|_| ms));
         }
-        assert!(first.is_some_and(|ms| (6_000..9_000).contains(&ms)), "{known}: {first:?}");
+        assert!(first.is_some_and(|ms| (600..2_000).contains(&ms)), "{known}: {first:?}");
     }
 }
 

@@ -110,8 +110,11 @@ struct Source {
     offsets: Offsets,
     /// The picture that was last forwarded.
     kept: Option<u16>,
-    /// The pictures that were left out last, each of which counts once.
-    left_out: VecDeque<u16>,
+    /// The newest picture, and how many there were.
+    newest: Option<u16>,
+    pictures: u64,
+    /// The pictures that were left out last, each of which counts once, and how many came before.
+    left_out: VecDeque<(u16, u64)>,
     /// The last picture that is shown before another one, and how many such came in a row.
     shown_before: (u32, u8),
 }
@@ -127,15 +130,28 @@ impl Source {
         self.shown_before.1 <= MAX_SHOWN_BEFORE
     }
 
+    /// A packet of a picture is newer than all before it. Numbers come again: another picture may
+    /// have that of one that was left out half a cycle ago or earlier.
+    fn note_picture(&mut self, picture: &PayloadDescriptor) {
+        let Some(id) = picture.picture_id.filter(|&id| self.newest != Some(id)) else { return };
+        self.newest = Some(id);
+        self.pictures += 1;
+        let half = if picture.is_long { 1 << 14 } else { 1 << 6 };
+        while self.left_out.front().is_some_and(|&(_, before)| before + half <= self.pictures) {
+            self.left_out.pop_front();
+        }
+    }
+
     /// Closes ranks behind a picture, unless a part of it was forwarded.
     fn leave_out(&mut self, picture_id: u16) {
-        if self.kept == Some(picture_id) || self.left_out.back() == Some(&picture_id) {
+        let is_known = self.left_out.back().is_some_and(|&(last, _)| last == picture_id);
+        if self.kept == Some(picture_id) || is_known {
             return;
         }
         if self.left_out.len() == LEFT_OUT {
             self.left_out.pop_front();
         }
-        self.left_out.push_back(picture_id);
+        self.left_out.push_back((picture_id, self.pictures));
         self.offsets.picture_id = self.offsets.picture_id.wrapping_sub(1);
     }
 }
@@ -358,8 +374,16 @@ impl Rewriter {
             offsets.template = sent.templates.0.wrapping_add(sent.templates.1).wrapping_sub(first);
         }
         let order = Order::new(number, timestamp);
-        let (left_out, shown_before) = (VecDeque::new(), (0, 0));
-        self.source = Some(Source { id, order, offsets, kept: None, left_out, shown_before });
+        self.source = Some(Source {
+            id,
+            order,
+            offsets,
+            kept: None,
+            newest: None,
+            pictures: 0,
+            left_out: VecDeque::new(),
+            shown_before: (0, 0),
+        });
     }
 
     /// The packet is newer than all before it.
@@ -383,6 +407,7 @@ impl Rewriter {
             source.order.reserve(now, missing, last, source.offsets);
         }
         source.order.advance(now, number, timestamp, self.window, ticks);
+        source.note_picture(&numbers.picture);
         if let Some(sent) = &mut self.sent {
             sent.sequence_number = last;
         }
@@ -460,7 +485,8 @@ impl Rewriter {
     }
 
     fn has_left_out(&self, picture_id: u16) -> bool {
-        self.source.as_ref().is_some_and(|source| source.left_out.contains(&picture_id))
+        let Some(source) = &self.source else { return false };
+        source.left_out.iter().any(|&(left_out, _)| left_out == picture_id)
     }
 
     /// The source's number of a packet that is missing here under this number: ask the publisher

@@ -161,6 +161,18 @@ impl Forwarding {
         is_dearer
     }
 
+    /// What waited of its pictures was thrown away: they begin anew, and what is gone is not sent
+    /// again. Returns whether there were any.
+    pub(super) fn cut_all(&mut self) -> bool {
+        if self.is_audio || self.active.is_none() {
+            return false;
+        }
+        self.pause();
+        self.cache.clear();
+        self.last_asked = None;
+        true
+    }
+
     /// The stream of which a key frame is needed, if it is time to ask.
     pub(super) fn key_frame_to_ask(&mut self, now: Timestamp, again: TimeDelta) -> Option<u8> {
         let (wanted, _) = self.wanted?;

@@ -5,10 +5,12 @@ mod forwarding;
 mod repair;
 mod reports;
 mod silence;
+mod waiting;
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
+use weir::PacketKind;
 use weir::controller::{Controller, RateLimits};
 use weir::media_sender::PacedPacket;
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
@@ -23,6 +25,7 @@ use forwarding::Forwarding;
 pub use forwarding::TrackStats;
 use repair::RepairRate;
 use reports::Reports;
+use waiting::Waiting;
 
 /// Time between two choices of layers.
 const ALLOCATION_INTERVAL: TimeDelta = TimeDelta::from_millis(100);
@@ -53,6 +56,7 @@ pub struct Subscriber<C> {
     tracks: BTreeMap<TrackId, Forwarding>,
     repair: RepairRate,
     reports: Reports,
+    waiting: Waiting,
     next_allocation: Timestamp,
     /// The target at the last choice.
     target: Bitrate,
@@ -82,6 +86,7 @@ impl<C: Controller> Subscriber<C> {
             allocator: Allocator::default(),
             tracks: BTreeMap::new(),
             repair: RepairRate::default(),
+            waiting: Waiting::default(),
             next_allocation: now,
             target: Bitrate::ZERO,
             seen_outcome: 0,
@@ -191,7 +196,11 @@ impl<C: Controller> Subscriber<C> {
             self.sender.recycle(buffer);
             return Ok(false);
         }
+        let before = self.queued();
         self.sender.enqueue_as(now, kind, [buffer])?;
+        if kind == PacketKind::Video {
+            self.waiting.on_queued(now, self.queued().saturating_sub(before));
+        }
         self.last_forwarded = now;
         Ok(true)
     }
@@ -277,12 +286,18 @@ impl<C: Controller> Subscriber<C> {
     fn carry_out(&mut self, now: Timestamp) {
         let queue_time = self.sender.media().queued() / self.sender.target().pacing_rate;
         let mut notes: Vec<(TrackId, Change, Reason)> = Vec::new();
+        let is_old = self.waiting.is_too_long(now, self.queued());
+        if is_old {
+            self.sender.clear_pictures(now);
+            self.waiting.on_cut(now);
+        }
         for (&id, track) in &mut self.tracks {
             let Some(config) = self.allocator.track(id) else { continue };
             let level = self.allocator.level(id);
             let wanted = level.and_then(|level| config.layers.get(level));
             track.want(wanted.map(|layer| (layer.stream, layer.temporal)));
-            if queue_time > MAX_QUEUE_TIME && track.cut() {
+            let is_cut = is_old && track.cut_all();
+            if is_cut || queue_time > MAX_QUEUE_TIME && track.cut() {
                 notes.push((id, Change::Cut, Reason::QueueTooLong));
             }
             if let Some(stream) = track.key_frame_to_ask(now, ASK_AGAIN) {

@@ -33,6 +33,13 @@ struct Heard {
     state: State,
 }
 
+impl Heard {
+    /// Whether its next frame is not missing yet.
+    fn is_alive(&self, now: Timestamp) -> bool {
+        self.last.is_some_and(|last| now - last < SILENCE.max(self.interval * OWN_TIMES))
+    }
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
     #[default]
@@ -114,16 +121,17 @@ impl Silence {
                 mask |= 1 << index;
             }
         }
-        match active {
-            Some(active) if mask & 1 << active != 0 => mask | self.not_alive(now),
-            _ => mask,
-        }
+        let is_without_picture = match active {
+            Some(active) => mask & 1 << active != 0,
+            // The watched stream fell silent, and nothing has replaced it yet.
+            None => self.streams.iter().any(|heard| matches!(heard.state, State::Silent(_))),
+        };
+        if is_without_picture { mask | self.not_alive(now) } else { mask }
     }
 
     fn fell_silent(&self, now: Timestamp, stream: usize, is_steady: bool) -> bool {
         let heard = &self.streams[stream];
-        let least = SILENCE.max(heard.interval * OWN_TIMES);
-        let Some(last) = heard.last.filter(|&last| now - last >= least) else { return false };
+        let Some(last) = heard.last.filter(|_| !heard.is_alive(now)) else { return false };
         let is_without_others = heard.others.iter().all(|&frames| frames == 0);
         let is_alone = is_without_others && is_steady && now - last >= heard.interval * OWN_FRAMES;
         let least = if is_steady { FRAMES } else { SCREEN_FRAMES };
@@ -135,8 +143,7 @@ impl Silence {
     fn not_alive(&self, now: Timestamp) -> u8 {
         let mut mask = 0;
         for (index, heard) in self.streams.iter().enumerate() {
-            let is_alive = heard.last.is_some_and(|last| now - last < SILENCE);
-            if !is_alive || heard.state != State::Sent {
+            if !heard.is_alive(now) || heard.state != State::Sent {
                 mask |= 1 << index;
             }
         }
@@ -197,6 +204,27 @@ mod tests {
         send(&mut silence, &[2], 0, 1_000, 33);
         assert_eq!(silence.silent(at(1_380), Some(2), true), 0);
         assert_eq!(silence.silent(at(1_400), Some(2), true), 0b1110);
+    }
+
+    // Found in simulation: two of three streams ended, the third did not fit at once, and the other
+    // dead one was asked for four seconds.
+    #[test]
+    fn until_a_picture_comes_dead_streams_are_not_asked_for() {
+        for every in [33, 200, 500, 1_000] {
+            let mut silence = Silence::default();
+            send(&mut silence, &[0, 1, 2], 0, 10 * every, every);
+            let frames = (10 * every).max(1_000) / every;
+            send(&mut silence, &[2], 10 * every, (10 + frames) * every, every);
+            let mut now = (10 + frames) * every - 1;
+            assert_eq!(silence.silent(at(now), Some(0), true), 0b1011, "each {every} ms");
+            // Nothing is forwarded.
+            for _ in 0..50 {
+                now += every / 2;
+                silence.on_packet(at(now), 2, now as u32, false);
+                assert_eq!(silence.silent(at(now), None, true), 0b1011, "each {every} ms");
+            }
+            assert_eq!(silence.silent(at(now), Some(2), true), 0b1, "each {every} ms");
+        }
     }
 
     #[test]

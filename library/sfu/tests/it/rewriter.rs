@@ -334,3 +334,58 @@ fn a_clock_that_goes_back_goes_on_where_it_was() {
         }
     }
 }
+
+/// A packet of a picture of VP8, whose number has 7 bits or 15.
+fn picture(number: u16, picture: u16, is_long: bool) -> Vec<u8> {
+    let header =
+        RtpHeader::new(1, PayloadType::new(96).unwrap(), number, u32::from(picture) * 3_000);
+    let mut bytes = vec![0; header.size()];
+    header.emit(&mut bytes);
+    bytes.extend_from_slice(&[0x90, 0x80]);
+    let high = if is_long { Some(0x80 | (picture >> 8) as u8) } else { None };
+    bytes.extend(high);
+    bytes.push(if is_long { picture as u8 } else { picture as u8 & 0x7f });
+    bytes.extend_from_slice(&[1, 2, 3]);
+    bytes
+}
+
+// Numbers of 7 bits come again after 4 s: what came late of a picture was taken for a part of one
+// that was left out 17 s before, and lost its payload. [RFC7741 §4.2]
+#[test]
+fn a_picture_that_comes_late_is_sent_whatever_was_left_out_under_its_number() {
+    for (is_long, left_out) in [(false, 30), (false, 200), (false, 1_000), (true, 1_000)] {
+        let mut rewriter = Rewriter::new(90_000, true);
+        let (mut number, mut now) = (0, Timestamp::ZERO);
+        let mut send = |id: u16, number: u16, keep: bool| {
+            now += weir::TimeDelta::from_millis(33);
+            let mut bytes = picture(number, id, is_long);
+            let verdict = rewriter.rewrite(now, &mut bytes, 0, keep);
+            let sent = PayloadDescriptor::parse(View::parse(&bytes).unwrap().payload());
+            (verdict, sent.ok().and_then(|sent| sent.picture_id))
+        };
+        // Every other picture is left out, and then none for longer than what is remembered.
+        for id in 0..left_out {
+            send(id, number, id % 2 == 0);
+            number += 1;
+        }
+        let mask = if is_long { 0x7fff } else { 0x7f };
+        let (mut last, mut id) = (None, left_out);
+        while id < left_out + 600 {
+            let is_late = id > left_out + 70 && id % 5 == 0;
+            let after = if is_late { send(id + 1, number + 1, true).1 } else { None };
+            let (verdict, own) = send(id, number, true);
+            assert!(matches!(verdict, Verdict::Forward { .. }), "{is_long}: {id}, {verdict:?}");
+            if let Some(last) = last {
+                assert_eq!(own, Some((last + 1) & mask), "{is_long}: {id}");
+            }
+            last = after.or(own);
+            id += if is_late { 2 } else { 1 };
+            number += if is_late { 2 } else { 1 };
+        }
+        // A part of a picture of which another part was left out stays out.
+        send(id, number, false);
+        send(id + 1, number + 2, true);
+        let (verdict, _) = send(id, number + 1, true);
+        assert!(matches!(verdict, Verdict::Fill { .. }), "{is_long}: {verdict:?}");
+    }
+}

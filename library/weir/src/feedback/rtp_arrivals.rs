@@ -11,6 +11,9 @@ use crate::units::Timestamp;
 const LONGEST_GAP: i64 = 1 << 14;
 /// Maximum number of packets that may arrive late before the first one of a stream.
 const LEAST_REORDERED: i64 = 64;
+/// Sources that are recorded. It bounds the memory that a peer can use up with invented SSRCs, and
+/// is more than a call of a hundred pictures, each with repeats, sends.
+const MAX_STREAMS: usize = 256;
 
 /// Arrival in microseconds and ECN bits of a received packet; `None` for a missing one.
 pub type RtpArrival = Option<(i64, Ecn)>;
@@ -21,6 +24,9 @@ pub type RtpArrival = Option<(i64, Ecn)>;
 /// Batches of a source follow each other without a gap [RFC8888 §3.1]. A batch begins earlier if a
 /// packet arrived late. It then repeats the packets after it, because a received packet must stay
 /// reported as received.
+///
+/// At most 256 sources are recorded. A new one takes the place of the one that has been silent for
+/// longest.
 ///
 /// [RFC8888 §3.1]: https://www.rfc-editor.org/rfc/rfc8888#section-3.1
 #[derive(Clone, Debug, Default)]
@@ -43,6 +49,7 @@ pub struct RtpBatch<'a> {
 #[derive(Clone, Debug)]
 struct Stream {
     ssrc: u32,
+    last_arrival: Timestamp,
     unwrapper: SeqUnwrapper,
     restarts: Restarts,
     /// The last packet, if its number is far from the others.
@@ -59,10 +66,11 @@ struct Stream {
 }
 
 impl Stream {
-    fn new(rtp: RtpNumber) -> Self {
+    fn new(now: Timestamp, rtp: RtpNumber) -> Self {
         let first = i64::from(rtp.sequence_number);
         Self {
             ssrc: rtp.ssrc,
+            last_arrival: now,
             unwrapper: SeqUnwrapper::default(),
             restarts: Restarts::default(),
             far: None,
@@ -79,9 +87,10 @@ impl Stream {
     }
 
     fn on_packet(&mut self, now: Timestamp, rtp: RtpNumber, ecn: Ecn) {
+        self.last_arrival = now;
         let number = self.unwrapper.peek(rtp.sequence_number.into());
         if number - self.end() > LONGEST_GAP {
-            *self = Self::new(rtp);
+            *self = Self::new(now, rtp);
         }
         let number = self.unwrapper.peek(rtp.sequence_number.into());
         let far = self.far.take();
@@ -89,7 +98,7 @@ impl Stream {
             Place::Newer | Place::Late => self.note(now.as_micros(), number, ecn),
             Place::Far => self.far = Some((rtp, now, ecn)),
             Place::Anew => {
-                *self = Self::new(far.map_or(rtp, |(first, ..)| first));
+                *self = Self::new(now, far.map_or(rtp, |(first, ..)| first));
                 if let Some((first, at, ecn)) = far {
                     self.on_packet(at, first, ecn);
                 }
@@ -150,12 +159,27 @@ impl Stream {
 impl RtpArrivalRecorder {
     /// Records a packet. Of duplicates, the first arrival and any CE mark count.
     pub fn on_packet(&mut self, now: Timestamp, rtp: RtpNumber, ecn: Ecn) {
-        let index = self.streams.iter().position(|stream| stream.ssrc == rtp.ssrc);
-        let index = index.unwrap_or_else(|| {
-            self.streams.push(Stream::new(rtp));
-            self.streams.len() - 1
-        });
+        let index = match self.streams.iter().position(|stream| stream.ssrc == rtp.ssrc) {
+            Some(index) => index,
+            None => self.begin(now, rtp),
+        };
         self.streams[index].on_packet(now, rtp, ecn);
+    }
+
+    /// Makes a stream for a new source, in place of a silent one if there are many. Returns its
+    /// index.
+    fn begin(&mut self, now: Timestamp, rtp: RtpNumber) -> usize {
+        if self.streams.len() >= MAX_STREAMS {
+            let mut silent = 0;
+            for (index, stream) in self.streams.iter().enumerate() {
+                if stream.last_arrival < self.streams[silent].last_arrival {
+                    silent = index;
+                }
+            }
+            self.streams.remove(silent);
+        }
+        self.streams.push(Stream::new(now, rtp));
+        self.streams.len() - 1
     }
 
     /// The batches to report now, one for each source with news. A batch begins at the lowest
@@ -248,6 +272,40 @@ mod tests {
         let begins: Vec<_> =
             recorder.take_batches(at(2)).map(|b| (b.ssrc, b.begin, b.packets.len())).collect();
         assert_eq!(begins, [(7, 1, 2), (8, 900, 1)]);
+    }
+
+    // The 65th source of a transport was never reported, and each one after it.
+    #[test]
+    fn a_new_source_takes_the_place_of_the_one_that_is_silent_for_longest() {
+        let mut recorder = RtpArrivalRecorder::default();
+        // Source 0 always sends. Each other one sends for a second, then the next one begins.
+        for ssrc in 1..3_000_u32 {
+            for part in 0..2_u16 {
+                let now = at(i64::from(ssrc) * 1_000 + i64::from(part));
+                for source in [0, ssrc] {
+                    let sequence_number = (ssrc as u16).wrapping_mul(2) + part;
+                    recorder.on_packet(now, RtpNumber { ssrc: source, sequence_number }, Ecn::Ect0);
+                }
+            }
+            let mut reported = Vec::new();
+            for batch in recorder.take_batches(at(i64::from(ssrc) * 1_000 + 10)) {
+                reported.push((batch.ssrc, batch.packets.iter().flatten().count()));
+            }
+            assert_eq!(reported, [(0, 2), (ssrc, 2)]);
+            assert!(recorder.streams.len() <= MAX_STREAMS);
+        }
+    }
+
+    #[test]
+    fn as_many_sources_as_are_recorded_are_all_reported() {
+        let mut recorder = RtpArrivalRecorder::default();
+        for sequence_number in 0..50_u16 {
+            let now = at(i64::from(sequence_number) * 20);
+            for ssrc in 0..MAX_STREAMS as u32 {
+                recorder.on_packet(now, RtpNumber { ssrc, sequence_number }, Ecn::Ect0);
+            }
+            assert_eq!(recorder.take_batches(now).count(), MAX_STREAMS);
+        }
     }
 
     #[test]

@@ -214,6 +214,11 @@ impl<M, C: Controller> MediaSender<M, C> {
         self.change_queue(now, Pacer::clear);
     }
 
+    /// Discards all queued packets but those of audio.
+    pub fn clear_pictures(&mut self, now: Timestamp) {
+        self.change_queue(now, Pacer::clear_pictures);
+    }
+
     fn change_queue(&mut self, now: Timestamp, change: impl FnOnce(&mut Pacer<M>)) {
         let now = self.advance(now);
         let before = self.control.pacer.queued();

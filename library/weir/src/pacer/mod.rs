@@ -44,6 +44,9 @@ const MAX_DEBT_OF_OTHERS: TimeDelta = TimeDelta::from_millis(200);
 pub const MAX_CATCH_UP: TimeDelta = TimeDelta::from_millis(30);
 /// The same for a probe. It is shorter, because a probe that leaves in one burst has no rate.
 const MAX_PROBE_CATCH_UP: TimeDelta = TimeDelta::from_millis(5);
+/// Audio waits for its turn in a probe for at most this time. The packets of a slow probe are
+/// further apart.
+const MAX_AUDIO_WAIT: TimeDelta = TimeDelta::from_millis(5);
 
 /// A first-in first-out send queue with a rate.
 #[derive(Clone, Debug)]
@@ -248,6 +251,17 @@ impl<T> Pacer<T> {
         (self.audio, self.urgent) = (0, 0);
     }
 
+    /// Drops all packets that wait but those of audio.
+    pub fn clear_pictures(&mut self) {
+        self.awaited = None;
+        self.queue.truncate(self.audio);
+        self.queued = DataSize::ZERO;
+        for (size, _) in &self.queue {
+            self.queued += *size;
+        }
+        self.urgent = 0;
+    }
+
     /// Bytes in the queue.
     pub fn queued(&self) -> DataSize {
         self.queued
@@ -258,7 +272,11 @@ impl<T> Pacer<T> {
     pub fn next_send_time(&self) -> Option<Timestamp> {
         Some(match self.next_kind()? {
             Kind::Audio => self.latest,
-            Kind::Probe => self.running_probe()?.due,
+            Kind::Probe => {
+                let due = self.running_probe()?.due;
+                let is_early = self.audio > 0 && due - self.latest > MAX_AUDIO_WAIT;
+                if is_early { self.latest } else { due }
+            }
             Kind::Media => self.paced.ends - self.ahead(),
             Kind::Padding => self.padded.ends.max(self.paced.ends),
         })
@@ -266,8 +284,8 @@ impl<T> Pacer<T> {
 
     /// What leaves next; `None` if there is nothing or the window is closed.
     fn next_kind(&self) -> Option<Kind> {
-        // During a probe audio is a part of it, which hardly waits: a probe is fast, and one packet
-        // that is none of its own would cut it in two.
+        // During a probe audio is a part of it, because one packet that is none of its own would cut
+        // it in two. It hardly waits: in a slow probe it leaves before its turn.
         let is_probing = self.window_open && self.running_probe().is_some();
         if self.audio > 0 && !is_probing {
             Some(Kind::Audio)
@@ -329,7 +347,9 @@ impl<T> Pacer<T> {
             self.charge(now, kind, due, size);
         }
         if let Some(probing) = self.probing.as_mut().filter(|_| probe.is_some()) {
-            probing.due = due + size / probing.probe.rate;
+            // What left before its turn makes the probe no faster.
+            let turn = if probing.due > now { probing.due } else { due };
+            probing.due = turn + size / probing.probe.rate;
             probing.sent += size.saturating_sub(self.uncounted);
             probing.packets += 1;
         }

@@ -122,6 +122,56 @@ fn audio_during_a_probe_is_a_part_of_it() {
 }
 
 #[test]
+fn audio_stays_when_the_pictures_are_discarded() {
+    let mut pacer = Pacer::new(&target(100, None));
+    for packet in 0..3 {
+        pacer.enqueue(SIZE, packet);
+    }
+    pacer.enqueue_urgent(SIZE, 7);
+    pacer.enqueue_audio(DataSize::from_bytes(100), 8);
+    pacer.clear_pictures();
+    assert_eq!(pacer.queued(), DataSize::from_bytes(100));
+    assert_eq!(pacer.dequeue(at(0)).unwrap().media, Some(8));
+    pacer.enqueue(SIZE, 9);
+    assert_eq!(pacer.dequeue(at(100)).unwrap().media, Some(9));
+    assert_eq!((pacer.dequeue(at(500)), pacer.queued()), (None, DataSize::ZERO));
+}
+
+// Found in simulation: at 100 kbit/s a padding packet takes 25 ms, and audio waited so long.
+#[test]
+fn audio_hardly_waits_in_a_probe_of_any_rate_and_makes_it_no_faster() {
+    for kbps in [50, 100, 300, 1_000, 5_000] {
+        let mut pacer = Pacer::new(&target(300, None));
+        pacer.enqueue(SIZE, 0);
+        let bytes = 30 * kbps; // 240 ms
+        let probe = probe(7, kbps, bytes, 6);
+        pacer.set_target(at(0), &Target { probe, ..target(300, None) });
+        let (mut sent, mut queued, mut last) = (DataSize::ZERO, None, 0);
+        for ms in 0..2_000 {
+            if ms % 20 == 3 && queued.is_none() {
+                pacer.enqueue_audio(DataSize::from_bytes(100), 99);
+                queued = Some(ms);
+            }
+            while let Some(release) = pacer.dequeue(at(ms)) {
+                if release.media == Some(99) {
+                    let wait = ms - queued.take().unwrap();
+                    assert!(wait <= 6, "{kbps} kbit/s: {wait} ms");
+                }
+                if release.probe.is_some() {
+                    sent += release.size;
+                    last = ms;
+                }
+            }
+        }
+        assert!(sent >= DataSize::from_bytes(bytes));
+        // What leaves after the first packet shows the rate.
+        let rate = sent.as_bytes() as i64 * 8 / last.max(1);
+        let most = kbps as i64 * 6 / 5 + 20_000 / last.max(1);
+        assert!(rate <= most, "{kbps} kbit/s: {rate}");
+    }
+}
+
+#[test]
 fn an_idle_time_saves_up_no_credit() {
     let mut pacer = Pacer::new(&target(1000, None));
     pacer.enqueue(SIZE, 0);

@@ -151,6 +151,22 @@ fn a_peer_that_makes_up_streams_fills_no_memory() {
         }
         let sent = due(&mut receiver, 1_000);
         let bytes: usize = sent.iter().map(Vec::len).sum();
-        assert!(bytes > 0 && bytes < 64 * 40, "{feedback:?}: {bytes} bytes");
+        assert!(bytes > 0 && bytes < 256 * 40, "{feedback:?}: {bytes} bytes");
+    }
+}
+
+// The 65th stream of a transport was never reported, nor was any after it.
+#[test]
+fn streams_that_come_after_many_others_are_reported() {
+    let mut receiver = receiver(Feedback::Ccfb);
+    for ssrc in 0..1_000_u32 {
+        let now = i64::from(ssrc) * 100;
+        let mut bytes = packet(0);
+        bytes[8..12].copy_from_slice(&ssrc.to_be_bytes());
+        receiver.on_rtp(ms(now + 10), &bytes, Ecn::NotEct).unwrap();
+        let sent = due(&mut receiver, now + 100);
+        let view = ccfb::View::parse(&sent[0]).unwrap();
+        let blocks: Vec<_> = view.blocks().map(|block| block.ssrc()).collect();
+        assert_eq!(blocks, [ssrc]);
     }
 }

@@ -23,6 +23,8 @@ const STEP: TimeDelta = TimeDelta::from_millis(1);
 const KEY_FRAME_DELAY: TimeDelta = TimeDelta::from_millis(150);
 /// A key frame is this many times as large as another frame.
 const KEY_FRAME_FACTOR: f64 = 5.0;
+/// Bytes at the end of a payload that say when it was made.
+const STAMP: usize = 8;
 const MAX_QUEUE: TimeDelta = TimeDelta::from_millis(400);
 
 pub fn kbps(kbps: u64) -> Bitrate {
@@ -93,11 +95,22 @@ impl Camera {
             encoder.sequence_number = encoder.sequence_number.wrapping_add(1);
             let mut bytes = vec![0; header.size() + payload];
             header.emit(&mut bytes);
+            if payload >= STAMP {
+                let at = bytes.len() - STAMP;
+                bytes[at..].copy_from_slice(&now.as_micros().to_be_bytes());
+            }
             let starts = is_key && packets.is_empty();
             packets.push((bytes, Frame::new(stream as u8).with_starts_key_frame(starts)));
         }
         packets
     }
+}
+
+/// When a packet of a picture came to the server.
+fn stamp(packet: &[u8]) -> Option<Timestamp> {
+    let payload = View::parse(packet).unwrap().payload();
+    let bytes = payload.last_chunk::<STAMP>()?;
+    Some(Timestamp::from_micros(i64::from_be_bytes(*bytes)))
 }
 
 fn receiver(now: Timestamp) -> Receiver {
@@ -133,12 +146,17 @@ pub struct Room {
     /// The longest time in which the receiver got no media.
     pub longest_gap: TimeDelta,
     last_media: Timestamp,
+    /// One of so many packets comes later by this time.
+    pub late: Option<(u64, TimeDelta)>,
+    sent_packets: u64,
     /// Feedback is lost.
     pub is_silent: bool,
     /// Sound of 32 kbit/s: when its packets were forwarded, until they leave.
     sound: Option<VecDeque<Timestamp>>,
     sound_number: u16,
     pub longest_wait_of_sound: TimeDelta,
+    /// The longest time for which a packet of a picture waited in the server.
+    pub longest_wait: TimeDelta,
     /// Sender reports: when they left, their SSRC, and their RTP time.
     pub reports: Vec<(Timestamp, u32, u32)>,
 }
@@ -180,10 +198,13 @@ impl Room {
             longest_queue: TimeDelta::ZERO,
             longest_gap: TimeDelta::ZERO,
             last_media: now,
+            late: None,
+            sent_packets: 0,
             is_silent: false,
             sound: None,
             sound_number: 0,
             longest_wait_of_sound: TimeDelta::ZERO,
+            longest_wait: TimeDelta::ZERO,
             reports: Vec::new(),
         }
     }
@@ -325,6 +346,10 @@ impl Room {
             let ssrc = View::parse(&packet.content).unwrap().ssrc();
             if ssrc == PADDING_SSRC {
                 self.padding_bytes += packet.size.as_bytes();
+            } else if ssrc != SOUND_SSRC
+                && let Some(made) = stamp(&packet.content)
+            {
+                self.longest_wait = self.longest_wait.max(now - made);
             }
             if let Some(queued) = self.sound.as_mut().filter(|_| ssrc == SOUND_SSRC) {
                 let wait = now - queued.pop_front().expect("it was forwarded");
@@ -370,7 +395,15 @@ impl Room {
         }
         let size = DataSize::from_bytes(bytes.len() as u64 + OVERHEAD);
         self.busy_until = self.busy_until.max(self.now) + size / self.capacity;
-        self.down.push_back((self.busy_until + self.delay, bytes));
+        let mut due = self.busy_until + self.delay;
+        self.sent_packets += 1;
+        if let Some((every, late)) = self.late
+            && self.sent_packets % every == every / 2
+        {
+            due += late;
+        }
+        let place = self.down.partition_point(|(other, _)| *other <= due);
+        self.down.insert(place, (due, bytes));
     }
 
     pub fn level(&self, id: u32) -> Option<usize> {

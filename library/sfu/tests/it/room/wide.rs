@@ -197,3 +197,39 @@ fn limits_change_in_a_call_and_what_was_forwarded_is_counted() {
     assert!(counted.abs_diff(sent) < 20_000, "{counted} of {sent}");
     assert_eq!(stats.restarts, 0);
 }
+
+// Found in simulation: what was queued while feedback was missing left when it came back, up to 9 s
+// old.
+#[test]
+fn after_a_gap_of_feedback_nothing_old_leaves_and_the_best_layer_returns() {
+    for algorithm in Algorithm::all() {
+        for gap in [1.0, 4.0, 9.0] {
+            let mut room = Room::new(algorithm, kbps(5_000), DELAY);
+            room.add_camera(0, speaker());
+            room.run_until(12.0);
+            room.is_silent = true;
+            room.run_until(12.0 + gap);
+            room.is_silent = false;
+            room.run_until(22.0 + gap);
+            let case = format!("{algorithm}, {gap} s");
+            let wait = room.longest_wait;
+            assert!(wait <= TimeDelta::from_millis(2_200), "{case}: {wait}\n{}", room.log());
+            assert_eq!(room.level(0), Some(2), "{case}\n{}", room.log());
+        }
+    }
+}
+
+// A path is not full because some packets come late.
+#[test]
+fn packets_that_come_late_keep_no_layer_away() {
+    for algorithm in Algorithm::all() {
+        for (every, late_ms) in [(20, 20), (50, 60), (100, 190)] {
+            let mut room = Room::new(algorithm, kbps(8_000), DELAY);
+            room.late = Some((every, TimeDelta::from_millis(late_ms)));
+            room.add_camera(0, speaker());
+            room.run_until(15.0);
+            let case = format!("{algorithm}, one of {every} by {late_ms} ms");
+            assert_eq!(room.level(0), Some(2), "{case}\n{}", room.log());
+        }
+    }
+}
