@@ -14,7 +14,7 @@ use weir_net::{Dropped, FlowKey, Header, Outcome, Seed};
 
 use crate::config::{Config, Direction, FlowConfig, FlowKind};
 use crate::coupling::Coupling;
-use crate::deadlines::Deadlines;
+use crate::deadlines::{Deadlines, FIRST};
 use crate::endpoint::MediaEnds;
 use crate::flow::{End, Ends, Outbox, Packet};
 use crate::quic::QuicEnds;
@@ -26,7 +26,7 @@ use carried::Carried;
 use share::share;
 
 /// Deadline number of [`Due::Rows`].
-const ROWS: usize = 0;
+const ROWS: usize = FIRST;
 /// Number of rows and rate changes after which a part of the trace is handed over. Few, because a
 /// part that fills the processor's cache slows the simulation of many flows.
 const PART: usize = 256;
