@@ -560,4 +560,6 @@ impl<T> DelayLine<T> {
 }
 
 #[cfg(test)]
+mod impairments;
+#[cfg(test)]
 mod tests;
