@@ -79,6 +79,8 @@ fn what_happens_at_the_end_of_a_row_is_in_the_next_one() {
                 assert_eq!(row.sent_packets, 1, "{delay} {:?}", row.time);
                 let arrived = if place as i64 >= delay { 1_000 } else { 0 };
                 assert_eq!(row.received.as_bytes(), arrived, "{delay} {:?}", row.time);
+                // The link carries all of it within the row in which it is sent.
+                assert_eq!(row.bits_carried(), if transmission > 0 { 8_000 } else { arrived * 8 });
             }
         }
     }
