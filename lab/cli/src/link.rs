@@ -236,6 +236,7 @@ mod tests {
         let sample = |time_ms, traffic| FlowSample {
             time: Timestamp::from_millis(time_ms),
             queued: DataSize::ZERO,
+            carried: None,
             traffic,
         };
         let total = TrafficTotals {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::Counters;
-use weir_net::path::AccessLog;
+use weir_net::path::{AccessLog, Carried};
 
 use crate::handle::Change;
 use crate::lateness::Lateness;
@@ -135,6 +135,9 @@ pub struct FlowSample {
     /// Bytes in the queues of the route, from all senders: the queues of the links, and the queue
     /// at the entry to the access network.
     pub queued: DataSize,
+    /// What the narrowest link of the route could carry in the interval, and what it carried of the
+    /// pair's packets; `None` if all links are unlimited.
+    pub carried: Option<Carried>,
     /// Traffic in the interval: offered to the first link of the path, delivered at its end.
     pub traffic: TrafficTotals,
 }
@@ -159,12 +162,23 @@ impl FlowRecord {
             match self.samples.get_mut(index) {
                 Some(own) => {
                     own.queued += sample.queued;
+                    own.carried = joined(own.carried, sample.carried);
                     own.traffic = own.traffic.with(&sample.traffic);
                 }
                 None => self.samples.push(sample),
             }
         }
         self.total = self.total.with(&other.total);
+    }
+}
+
+/// What the routes of two pairs carried that count as one. Each has links of its own.
+fn joined(own: Option<Carried>, other: Option<Carried>) -> Option<Carried> {
+    match (own, other) {
+        (Some(own), Some(other)) => {
+            Some(Carried::new(own.mean_capacity.min(other.mean_capacity), own.bits + other.bits))
+        }
+        (own, other) => own.or(other),
     }
 }
 
@@ -366,7 +380,12 @@ mod tests {
         let mut samples = Vec::new();
         for (index, count) in (1..).zip(packets) {
             let time = Timestamp::ZERO + SAMPLE_INTERVAL * index;
-            samples.push(FlowSample { time, queued: DataSize::ZERO, traffic: traffic(*count) });
+            samples.push(FlowSample {
+                time,
+                queued: DataSize::ZERO,
+                carried: None,
+                traffic: traffic(*count),
+            });
         }
         FlowRecord { from, to, samples, total: traffic(packets.iter().sum()) }
     }

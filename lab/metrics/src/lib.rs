@@ -99,8 +99,8 @@ declare! {
     /// Metrics of a flow over a part of a run. `None` where a value does not apply or was not
     /// measured.
     pub struct Metrics in "" {
-        /// Received bits over the bits that the bottleneck could carry in the same time. The "link
-        /// utilization" of lund is another metric: target_utilization.
+        /// Bits that the bottleneck carried over those that it could carry in the same time. The
+        /// "link utilization" of lund is another metric: target_utilization.
         utilization: Option<f64> = "ratio", Higher, [Capacity], title: "Utilization";
         /// Mean over the rows of target bitrate divided by capacity: the "link utilization" of
         /// lund, section 5.2. It is larger than the received share if the target exceeds the

@@ -9,9 +9,9 @@ use super::declared::{declare, shape};
 declare! {
     /// How full the bottlenecks are.
     pub struct LinkSummary in "link." {
-        /// Received bits of all flows in the direction of the first flow, over the bits that the
-        /// bottleneck could carry while any of them was active. With several bottlenecks, the value
-        /// of the fullest one.
+        /// Bits that the bottleneck carried of all flows in the direction of the first flow, over
+        /// those that it could carry while any of them was active. With several bottlenecks, the
+        /// value of the fullest one.
         utilization: Option<f64> = "ratio", Higher, [Capacity];
         /// The same for each bottleneck, by its number, if there are several.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -96,7 +96,7 @@ impl FlowMeter {
             }
         }
         self.changes.push(row);
-        self.received.push(row.time, row.received);
+        self.received.push(row);
         self.targets.push(row.target.map_or(NO_TARGET, Bitrate::as_bps));
         if let Some(transfer) = row.transfer {
             self.goodput.push(transfer.goodput.as_bytes());
@@ -170,7 +170,8 @@ impl FlowMeter {
 #[derive(Clone, Debug)]
 struct Part {
     rows: Range<usize>,
-    received: DataSize,
+    /// Bits of the flow in what the bottleneck could carry.
+    used: u64,
     /// `None` if the bottleneck is unlimited.
     carried: Option<Available>,
     target_share: RunningMean,
@@ -209,7 +210,7 @@ impl Default for Part {
     fn default() -> Self {
         Self {
             rows: 0..0,
-            received: DataSize::ZERO,
+            used: 0,
             carried: Some(Available::default()),
             target_share: RunningMean::default(),
             target_mbps: RunningMean::default(),
@@ -234,7 +235,7 @@ impl Part {
             self.rows.start = index;
         }
         self.rows.end = index + 1;
-        self.received += row.received;
+        self.used += row.bits_carried();
         self.carried = self.carried.zip(carried).map(|(sum, row)| Available {
             bits: sum.bits + row.bits,
             bytes: sum.bytes + row.bytes,
@@ -271,7 +272,7 @@ impl Part {
 
     fn utilization(&self) -> Option<f64> {
         let carried = self.carried?.bits;
-        if carried > 0.0 { Some(self.received.as_bits() as f64 / carried) } else { None }
+        if carried > 0.0 { Some(self.used as f64 / carried) } else { None }
     }
 
     /// `None` if nothing was sent, or if the feedback was not measured.

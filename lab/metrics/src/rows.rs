@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use weir::units::{Bitrate, DataSize, Timestamp};
-use weir_sim::trace::ROW_INTERVAL;
+use weir_sim::trace::{ROW_INTERVAL, Row};
 
 use super::column::{Column, Spool};
 
@@ -44,16 +44,20 @@ impl Times {
 pub struct Received {
     times: Times,
     bytes: Column,
+    /// What the narrowest link of its path carried of it.
+    carried_bits: Column,
 }
 
 impl Received {
     pub(super) fn new(spool: &Arc<Spool>) -> Self {
-        Self { times: Times::default(), bytes: Column::new(spool) }
+        let [bytes, carried_bits] = [Column::new(spool), Column::new(spool)];
+        Self { times: Times::default(), bytes, carried_bits }
     }
 
-    pub(super) fn push(&mut self, time: Timestamp, size: DataSize) {
-        self.times.push(time);
-        self.bytes.push(size.as_bytes());
+    pub(super) fn push(&mut self, row: &Row) {
+        self.times.push(row.time);
+        self.bytes.push(row.received.as_bytes());
+        self.carried_bits.push(row.bits_carried());
     }
 
     pub(super) fn bytes(&self) -> &Column {
@@ -67,8 +71,17 @@ impl Received {
 
     /// Bytes received in the rows that end within `time`.
     pub fn within(&self, time: &Range<Timestamp>) -> DataSize {
+        DataSize::from_bytes(self.bytes.sum(self.rows(time)))
+    }
+
+    /// Bits of the flow that the narrowest link of its path carried in these rows.
+    pub fn carried_within(&self, time: &Range<Timestamp>) -> u64 {
+        self.carried_bits.sum(self.rows(time))
+    }
+
+    fn rows(&self, time: &Range<Timestamp>) -> Range<usize> {
         let (from, to) = (self.times.until(time.start), self.times.until(time.end));
-        DataSize::from_bytes(self.bytes.sum(from..to.max(from)))
+        from..to.max(from)
     }
 
     /// Mean rate over these rows.

@@ -41,7 +41,8 @@ pub struct NetemJitter {
     /// How it is distributed.
     pub distribution: JitterShape,
     /// Correlation of the deviates of successive packets, from 0 up to but not 1. The distribution
-    /// stays what it is; netem's narrows.
+    /// stays what it is. netem's has no effect below a second: it makes neighbours of a random
+    /// number of 32 bits alike, and then takes its remainder.
     pub correlation: f64,
     /// Whether packets may overtake each other.
     pub reorder: bool,

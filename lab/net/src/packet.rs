@@ -43,17 +43,20 @@ pub struct Header {
     pub ecn: Ecn,
     /// The flow of the packet.
     pub flow: FlowKey,
+    /// Small number under which a link counts what it carries. A router counts by route.
+    pub account: usize,
 }
 
 impl Header {
     /// A packet of this size that is not ECN-capable and belongs to flow 0.
     pub const fn new(size: DataSize) -> Self {
-        Self { size, ecn: Ecn::NotEct, flow: FlowKey(0) }
+        Self { size, ecn: Ecn::NotEct, flow: FlowKey(0), account: 0 }
     }
 
     weir::with! {
         with_ecn: ecn: Ecn,
         with_flow: flow: FlowKey,
+        with_account: account: usize,
     }
 
     /// Whether a queue may mark the packet instead of dropping it [RFC3168 §5].

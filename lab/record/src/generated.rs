@@ -41,10 +41,10 @@ fn generated_tables_of_the_record_format_are_up_to_date() {
 }
 
 fn tables() -> Vec<(&'static str, String)> {
-    let [every, video, transfer, feedback, forwarded, seen, heard, marked, mean_capacity] =
+    let [every, video, transfer, feedback, forwarded, seen, heard, marked, mean_capacity, carried] =
         series::GROUPS
     else {
-        panic!("nine groups")
+        panic!("ten groups")
     };
     vec![
         ("columns of series.csv", columns(every)),
@@ -56,6 +56,7 @@ fn tables() -> Vec<(&'static str, String)> {
         ("columns of what is heard", columns(heard)),
         ("columns of marks", columns(marked)),
         ("columns of a capacity that changes", columns(mean_capacity)),
+        ("columns of what a link carried", columns(carried)),
         ("columns of nodes.csv", columns(&nodes::GROUPS[0])),
         ("columns of airtime.csv", columns(&airtime::GROUPS[0])),
         ("columns of bearers.csv", columns(&bearers::GROUPS[0])),

@@ -3,7 +3,7 @@
 //! Every part (a link, a pacer, a timer) has at most one deadline at a time. The queue is a
 //! tournament tree over them: to set a deadline means to walk from a leaf towards the root; to read
 //! the next one is a single look-up. No stale entries exist. Equal times come in the order in which
-//! they were set.
+//! they were set, but those of [`FIRST`] before all others.
 
 use weir::units::Timestamp;
 
@@ -14,6 +14,10 @@ const NEVER: Key = Key::MAX;
 const PART_BITS: u32 = 16;
 /// Bits below the time: the order of setting, then the part number.
 const LOW_BITS: u32 = 64;
+
+/// The part whose deadline comes first among equal ones: it ends an interval, and what happens at
+/// its end belongs to the next.
+pub(crate) const FIRST: usize = 0;
 
 fn time_of(key: Key) -> Timestamp {
     Timestamp::from_nanos((key >> LOW_BITS) as i64)
@@ -52,7 +56,8 @@ impl Deadlines {
             Some(time) if time == time_of(self.pairs[node / 2][node % 2]) => return,
             Some(time) => {
                 self.set_so_far += 1;
-                let low = self.set_so_far << PART_BITS | part as u64;
+                let order = if part == FIRST { 0 } else { self.set_so_far };
+                let low = order << PART_BITS | part as u64;
                 Key::from(time.as_nanos()) << LOW_BITS | Key::from(low)
             }
         };
@@ -104,13 +109,13 @@ mod tests {
     #[test]
     fn the_earliest_comes_first_and_equals_by_the_order_they_were_set() {
         for busiest in [None, Some(0), Some(2), Some(4)] {
-            let mut deadlines = Deadlines::new(5, busiest);
-            for (part, at) in [(4, 7), (0, 7), (2, 3), (1, 7)] {
+            let mut deadlines = Deadlines::new(6, busiest);
+            for (part, at) in [(4, 7), (5, 7), (2, 3), (1, 7), (FIRST, 7)] {
                 deadlines.set(part, ms(at));
             }
             deadlines.set(4, ms(7)); // keeps its place
             deadlines.set(2, ms(8)); // moves back
-            assert_eq!(drain(&mut deadlines), [(7, 4), (7, 0), (7, 1), (8, 2)]);
+            assert_eq!(drain(&mut deadlines), [(7, FIRST), (7, 4), (7, 5), (7, 1), (8, 2)]);
             assert_eq!(deadlines.next(), None);
         }
     }

@@ -80,6 +80,10 @@ pub struct Row {
     /// Mean capacity over the interval: the integral of what the bottleneck carries. `None` if it
     /// is `capacity`.
     pub mean_capacity: Option<Bitrate>,
+    /// Bits of the flow that the narrowest link of its path carried within the interval, with the
+    /// parts of packets that were in transmission at its ends. `None` if they are as many as those
+    /// of `received`, or unknown.
+    pub carried_bits: Option<u64>,
     /// Target bitrate at the end of the interval.
     pub target: Option<Bitrate>,
     /// Pacing rate at the end of the interval.
@@ -131,9 +135,31 @@ impl Row {
         self.mean_capacity.or(self.capacity)
     }
 
+    /// The row with what the narrowest link of its path could carry and did carry: its capacity at
+    /// the beginning, the mean capacity over the interval, and the bits of the flow. It holds only
+    /// what no other value tells.
+    #[must_use]
+    pub fn with_link(
+        self,
+        capacity: Option<Bitrate>,
+        mean_capacity: Option<Bitrate>,
+        bits: Option<u64>,
+    ) -> Self {
+        let mean_capacity = if mean_capacity == capacity { None } else { mean_capacity };
+        let is_known = bits == Some(self.received.as_bits());
+        let carried_bits = if is_known { None } else { bits };
+        Self { capacity, mean_capacity, carried_bits, ..self }
+    }
+
+    /// The flow's bits in the capacity over the interval.
+    pub fn bits_carried(&self) -> u64 {
+        self.carried_bits.unwrap_or(self.received.as_bits())
+    }
+
     weir::with! {
         with_capacity: capacity: Option<Bitrate>,
         with_mean_capacity: mean_capacity: Option<Bitrate>,
+        with_carried_bits: carried_bits: Option<u64>,
         with_target: target: Option<Bitrate>,
         with_pacing_rate: pacing_rate: Option<Bitrate>,
         with_congestion_window: congestion_window: Option<DataSize>,

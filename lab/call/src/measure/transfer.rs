@@ -83,6 +83,7 @@ mod tests {
         let sample = |(index, bytes): (i64, &u64)| FlowSample {
             time: ms(50 * (index + 1)),
             queued: DataSize::ZERO,
+            carried: None,
             traffic: TrafficTotals {
                 offered: DataSize::from_bytes(*bytes),
                 ..TrafficTotals::default()

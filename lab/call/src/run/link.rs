@@ -96,6 +96,7 @@ mod tests {
         let sample = |index: i64, lost_packets| FlowSample {
             time: Timestamp::ZERO + SAMPLE_INTERVAL * index,
             queued: DataSize::from_bytes(10),
+            carried: None,
             traffic: TrafficTotals {
                 offered_packets: 1,
                 offered: DataSize::from_bytes(84),
@@ -107,7 +108,7 @@ mod tests {
         };
         let samples = vec![sample(1, 0), sample(2, 1)];
         let up = FlowRecord { from: 0, to: 1, samples, total: TrafficTotals::default() };
-        let moment = |FlowSample { time, queued, traffic }| {
+        let moment = |FlowSample { time, queued, traffic, .. }| {
             let queuing_delay = TimeDelta::ZERO;
             Sample { time, capacity: None, mean_capacity: None, queued, queuing_delay, traffic }
         };

@@ -8,8 +8,8 @@ use std::net::Ipv4Addr;
 use weir::feedback::Ecn;
 use weir::units::{DataSize, TimeDelta, Timestamp};
 use weir_net::path::{
-    AccessChange, AccessLog, Direction, InFlight, NOTE_INTERVAL, NextHop, Placement, Routable,
-    RouteId, Router,
+    AccessChange, AccessLog, Carried, Direction, InFlight, NOTE_INTERVAL, NextHop, Placement,
+    Routable, RouteId, Router,
 };
 use weir_net::{Bottleneck, DropCause, Header, LinkConfig, Outcome, Seed};
 
@@ -280,15 +280,23 @@ impl Network {
     }
 
     fn take_samples(&mut self, time: Timestamp) {
+        // Before anything asks for the state at `time`: what happens then belongs to the next
+        // sample.
+        for (index, pair) in self.pairs.iter_mut().enumerate() {
+            if pair.total.offered_packets > 0 {
+                let route = RouteId(index);
+                let carried = self.router.take_carried(time - SAMPLE_INTERVAL, time, route);
+                pair.take_sample(self.samples, time, carried);
+            }
+        }
         for (hop, ways) in self.links.iter_mut().enumerate() {
             for (samples, direction) in ways.iter_mut().zip(Direction::BOTH) {
                 samples.take(time, self.router.hop_mut(hop, *direction));
             }
         }
         for (index, pair) in self.pairs.iter_mut().enumerate() {
-            if pair.total.offered_packets > 0 {
-                let queued = self.router.queued(time, RouteId(index));
-                pair.take_sample(self.samples, time, queued);
+            if let Some(last) = pair.samples.last_mut() {
+                last.queued = self.router.queued(time, RouteId(index));
             }
         }
         if let Some(access) = self.router.access() {
@@ -405,16 +413,17 @@ impl Pair {
         Self { from, to, is_reachable, total, counted, samples: Vec::new() }
     }
 
-    /// Takes a sample. The first one also adds empty samples for the intervals before the pair's
-    /// first packet.
-    fn take_sample(&mut self, index: usize, time: Timestamp, queued: DataSize) {
+    /// Takes a sample, whose queue the caller adds. The first one also adds empty samples for the
+    /// intervals before the pair's first packet.
+    fn take_sample(&mut self, index: usize, time: Timestamp, carried: Option<Carried>) {
+        let queued = DataSize::ZERO;
         for before in self.samples.len()..index {
             let time = Timestamp::ZERO + SAMPLE_INTERVAL * (before as i64 + 1);
-            let (queued, traffic) = (DataSize::ZERO, TrafficTotals::default());
-            self.samples.push(FlowSample { time, queued, traffic });
+            let (carried, traffic) = (None, TrafficTotals::default());
+            self.samples.push(FlowSample { time, queued, carried, traffic });
         }
         let traffic = self.total.since(&self.counted);
-        self.samples.push(FlowSample { time, queued, traffic });
+        self.samples.push(FlowSample { time, queued, carried, traffic });
         self.counted = self.total;
     }
 

@@ -9,6 +9,8 @@
 //! may drop a packet on arrival, when it reaches the head, or to make room for another packet. The
 //! driver receives dropped packets from [`Bottleneck::poll`], as it does delivered ones.
 
+mod account;
+
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::fmt::Debug;
@@ -23,6 +25,7 @@ use crate::packet::{Delivery, DropCause, Header, Outcome, Waiting};
 use crate::policer::{Policer, PolicerConfig};
 use crate::queue::{Aqm, Discipline, Log, Queue, QueueLimit, Room};
 use crate::seed::{Seed, Stream};
+use account::Ledger;
 
 /// A token bucket has filled since then, so it is full at the start.
 const LONG_AGO: Timestamp = Timestamp::from_secs(-100_000);
@@ -214,6 +217,7 @@ pub struct Bottleneck<T> {
     /// When the tokens in the bucket began to flow in.
     filling_since: Timestamp,
     counters: Counters,
+    ledger: Ledger,
 }
 
 impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
@@ -245,6 +249,7 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
             reorder: seed.stream(&format!("{name}/reorder")),
             filling_since: LONG_AGO,
             counters: Counters::default(),
+            ledger: Ledger::default(),
         }
     }
 
@@ -279,6 +284,9 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
             return;
         }
         if self.config.capacity == Capacity::Unlimited {
+            if self.policer.is_some() {
+                self.ledger.begin(packet.header.account, packet.size(), now, Some(now));
+            }
             self.depart(now, now, packet);
             return;
         }
@@ -317,11 +325,21 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
             },
             Capacity::Trace(trace) => self.cursor.finish(trace, packet.since, start, packet.size()),
         };
+        self.ledger.begin(packet.header.account, packet.size(), start, finish);
         self.busy_until = finish;
         match finish {
             Some(finish) => self.depart(start, finish, packet),
             None => self.stuck = Some(packet),
         }
+    }
+
+    /// Bits of packets of this [account](Header::account) that the link has carried before `now`,
+    /// since the last call for it. Of a packet in transmission the part that is out counts. A link
+    /// that nothing limits counts none.
+    pub fn take_carried(&mut self, now: Timestamp, account: usize) -> u64 {
+        self.serve_until(now - TimeDelta::from_nanos(1));
+        self.now = now;
+        self.ledger.take(now, account, &self.config.capacity, &self.cursor)
     }
 
     /// Starts the transmissions that are due by `now`.
@@ -431,6 +449,9 @@ impl<T: Clone + Debug + Send + 'static> Bottleneck<T> {
     /// Changes the capacity. Zero is an outage until the next change.
     pub fn set_capacity(&mut self, now: Timestamp, rate: Bitrate) {
         self.serve_until(now);
+        if self.stuck.is_some() {
+            self.ledger.give_up(now, &self.config.capacity, &self.cursor);
+        }
         self.config.capacity.set(now, rate);
         if let Some(packet) = self.stuck.take() {
             self.start_service(now, packet);
@@ -559,5 +580,7 @@ impl<T> DelayLine<T> {
     }
 }
 
+#[cfg(test)]
+mod impairments;
 #[cfg(test)]
 mod tests;

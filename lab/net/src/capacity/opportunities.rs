@@ -266,6 +266,19 @@ pub(crate) struct TraceCursor {
     index: u64,
     /// `None` if all of it is.
     left: Option<DataSize>,
+    /// The packet whose transmission began last.
+    packet: Pieces,
+}
+
+/// How a packet is spread over opportunities.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pieces {
+    /// Index of its first opportunity.
+    first: u64,
+    /// What of it goes with the first one. All others but the last are filled.
+    with_first: DataSize,
+    /// All of it, with the header that an opportunity counts.
+    size: DataSize,
 }
 
 impl TraceCursor {
@@ -287,6 +300,7 @@ impl TraceCursor {
         let whole = trace.opportunity.size();
         let mut size = trace.opportunity.of_packet(size);
         let mut left = self.left.unwrap_or(whole);
+        self.packet = Pieces { first: self.index, with_first: size.min(left), size };
         while size > left {
             size = size.saturating_sub(left);
             self.index += 1;
@@ -300,6 +314,16 @@ impl TraceCursor {
             self.left = None;
         }
         Some(finish)
+    }
+
+    /// The share of the last packet that goes with opportunities before `now`.
+    pub(crate) fn share_before(&self, trace: &CapacityTrace, now: Timestamp) -> f64 {
+        let Pieces { first, with_first, size } = self.packet;
+        let full = match trace.first_at(now).checked_sub(first) {
+            None | Some(0) => return 0.0,
+            Some(count) => trace.opportunity.size().as_bytes() as f64 * (count - 1) as f64,
+        };
+        (with_first.as_bytes() as f64 + full) / size.as_bytes() as f64
     }
 }
 

@@ -31,7 +31,7 @@ mod tests;
 pub use crate::access::{AccessChange, AccessConfig, AccessLog, AccessNetwork, AccessPlan};
 pub use network::{Attachment, Crossing, Direction, NOTE_INTERVAL, Network};
 pub use router::{
-    InFlight, Leg, NextHop, OwnLinks, Part, Placement, Routable, Route, RouteId, Router,
+    Carried, InFlight, Leg, NextHop, OwnLinks, Part, Placement, Routable, Route, RouteId, Router,
 };
 
 use weir::units::Timestamp;

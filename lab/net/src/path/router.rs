@@ -140,6 +140,38 @@ pub struct InFlight<T> {
     pub payload: T,
 }
 
+/// What a link could carry in an interval, and what it carried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Carried {
+    /// The mean capacity over the interval.
+    pub mean_capacity: Bitrate,
+    /// Bits of the packets of one route that it carried. Of a packet that was in transmission at an
+    /// end of the interval, the part within it counts.
+    pub bits: u64,
+}
+
+impl Carried {
+    /// These bits of so much.
+    pub const fn new(mean_capacity: Bitrate, bits: u64) -> Self {
+        Self { mean_capacity, bits }
+    }
+
+    /// The bits.
+    pub const fn bits(self) -> u64 {
+        self.bits
+    }
+
+    /// The one of the narrower link.
+    #[must_use]
+    pub fn narrower(self, other: Option<Self>) -> Self {
+        match other {
+            Some(other) if other.mean_capacity <= self.mean_capacity => other,
+            _ => self,
+        }
+    }
+}
+
 /// Result of moving a packet with [`Router::enter`] or [`Router::go_on`].
 #[derive(Debug)]
 pub enum NextHop<T> {
@@ -295,7 +327,8 @@ impl<T: Routable> Router<T> {
         match self.routes[packet.route.0].get(packet.passed) {
             None => NextHop::Arrived(packet),
             Some(&Leg::Link(link)) => {
-                self.links[link].enqueue(now, packet.payload.header(packet.route), packet);
+                let header = packet.payload.header(packet.route).with_account(packet.route.0);
+                self.links[link].enqueue(now, header, packet);
                 NextHop::Entered(Part(link))
             }
             Some(&Leg::Access(access, crossing)) => {
@@ -384,13 +417,24 @@ impl<T: Routable> Router<T> {
         of_links.min()
     }
 
-    /// The smallest mean capacity of the links on a route between two times; `None` if all links
-    /// are unlimited.
-    pub fn mean_capacity(&self, from: Timestamp, to: Timestamp, route: RouteId) -> Option<Bitrate> {
-        let of_links = self.routes[route.0].iter().filter_map(|leg| match *leg {
-            Leg::Link(link) => self.links[link].mean_capacity(from, to),
-            Leg::Access(..) => None,
-        });
-        of_links.min()
+    /// What the narrowest link of a route could carry between two times, and what it carried of
+    /// this route's packets; `None` if all links are unlimited. Intervals follow each other: the
+    /// first call for a route counts from the beginning, each other one from the `to` before.
+    pub fn take_carried(
+        &mut self,
+        from: Timestamp,
+        to: Timestamp,
+        route: RouteId,
+    ) -> Option<Carried> {
+        let mut narrowest: Option<Carried> = None;
+        for leg in &self.routes[route.0] {
+            let Leg::Link(link) = *leg else { continue };
+            let link = &mut self.links[link];
+            // Also of the other links, so that all count from `to` on.
+            let bits = link.take_carried(to, route.0);
+            let Some(mean_capacity) = link.mean_capacity(from, to) else { continue };
+            narrowest = Some(Carried { mean_capacity, bits }.narrower(narrowest));
+        }
+        narrowest
     }
 }

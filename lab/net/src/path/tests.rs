@@ -25,7 +25,7 @@ struct Numbered(u32, Ecn);
 
 impl Routable for Numbered {
     fn header(&self, route: RouteId) -> Header {
-        Header { size: SIZE, ecn: self.1, flow: FlowKey(route.0 as u64) }
+        Header::new(SIZE).with_ecn(self.1).with_flow(FlowKey(route.0 as u64))
     }
 
     fn set_ecn(&mut self, ecn: Ecn) {

@@ -22,6 +22,7 @@ pub(crate) const GROUPS: &[ColumnGroup<Row>] = &[
     ColumnGroup { columns: HEARD, is_in: has_heard },
     ColumnGroup { columns: MARKED, is_in: has_marked },
     ColumnGroup { columns: MEAN_CAPACITY, is_in: has_mean_capacity },
+    ColumnGroup { columns: CARRIED, is_in: has_carried },
 ];
 
 const FLOW: &str = "flow";
@@ -189,6 +190,15 @@ const MEAN_CAPACITY: &[CsvColumn<Row>] = &[column!(
      `capacity_bps`. Of a trace of opportunities, `capacity_bps` is the mean of the whole second"
 )];
 
+const CARRIED: &[CsvColumn<Row>] = &[column!(
+    "carried_bits",
+    "bit",
+    carried_bits,
+    "bits of the flow that the narrowest link of its path carried within the interval, with the \
+     parts of packets in transmission at its ends; utilization is made of them. Empty if they are \
+     those of `received_bytes`"
+)];
+
 const FORWARDED: &[CsvColumn<Row>] = &[
     column!(
         "padding_bytes",
@@ -308,6 +318,10 @@ fn has_marked(row: &Row) -> bool {
 
 fn has_mean_capacity(row: &Row) -> bool {
     row.mean_capacity.is_some()
+}
+
+fn has_carried(row: &Row) -> bool {
+    row.carried_bits.is_some()
 }
 
 /// A column of `series.csv` whose values are numbers: every column except `flow`.

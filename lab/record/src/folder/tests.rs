@@ -93,7 +93,7 @@ fn a_video_is_read_back_as_written_and_takes_no_column_where_none_is() {
         series.lines().map(|line| line.split(',').count()).collect::<BTreeSet<usize>>()
     };
     let folder = record.write(&out.path().join("without")).unwrap();
-    assert_eq!(columns(&folder), BTreeSet::from([14]));
+    assert_eq!(columns(&folder), BTreeSet::from([15]));
     let (flow, repaired) =
         ("{ direction = \"up\"", "{ repair = { nack = true }, direction = \"up\"");
     let text = record.scenario.text.replacen(flow, repaired, 1);
@@ -101,7 +101,7 @@ fn a_video_is_read_back_as_written_and_takes_no_column_where_none_is() {
     let config = record.scenario.sim_config(weir_controllers::LabAlgorithm::GccDraft);
     record.trace = weir_sim::run(&config, Seed::new(1));
     let folder = record.write(&out.path().join("with")).unwrap();
-    assert_eq!(columns(&folder), BTreeSet::from([23]));
+    assert_eq!(columns(&folder), BTreeSet::from([24]));
     let again = Record::read(&folder).unwrap();
     assert!(again.trace.rows == recorded(&record));
     let frame_rate = again.summary().metric(None, "frame_rate").unwrap();

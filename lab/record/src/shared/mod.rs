@@ -99,7 +99,7 @@ fn utilization(
     let start = crossing.iter().map(|(flow, _)| flow.start).min()?.max(part.start);
     let stop = crossing.iter().map(|(flow, _)| flow.stop).max()?.min(part.end);
     let time = start..stop;
-    let bits: f64 = crossing.iter().map(|(_, of)| of.within(&time).as_bits() as f64).sum();
+    let bits: f64 = crossing.iter().map(|(_, of)| of.carried_within(&time) as f64).sum();
     let carried = carried(scenario, hop, direction, &time)?;
     if carried > 0.0 { Some(bits / carried) } else { None }
 }

@@ -9,12 +9,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use weir::feedback::Ecn;
 use weir::units::{DataSize, TimeDelta, Timestamp};
-use weir_net::path::{InFlight, NextHop, Part, Placement, Routable, RouteId, Router};
+use weir_net::path::{
+    Carried as CarriedOver, InFlight, NextHop, Part, Placement, Routable, RouteId, Router,
+};
 use weir_net::{Dropped, FlowKey, Header, Outcome, Seed};
 
 use crate::config::{Config, Direction, FlowConfig, FlowKind};
 use crate::coupling::Coupling;
-use crate::deadlines::Deadlines;
+use crate::deadlines::{Deadlines, FIRST};
 use crate::endpoint::MediaEnds;
 use crate::flow::{End, Ends, Outbox, Packet};
 use crate::quic::QuicEnds;
@@ -26,7 +28,7 @@ use carried::Carried;
 use share::share;
 
 /// Deadline number of [`Due::Rows`].
-const ROWS: usize = 0;
+const ROWS: usize = FIRST;
 /// Number of rows and rate changes after which a part of the trace is handed over. Few, because a
 /// part that fills the processor's cache slows the simulation of many flows.
 const PART: usize = 256;
@@ -459,7 +461,12 @@ impl<'a> Simulator<'a> {
             let there = route(index, End::Sender);
             let before = now - ROW_INTERVAL;
             let capacity = self.router.capacity(before, there);
-            let mean_capacity = self.router.mean_capacity(before, now, there);
+            // Before anything asks for `now`: what happens then belongs to the next row.
+            let carried = self.router.take_carried(before, now, there);
+            let (mean_capacity, bits) = match carried {
+                Some(CarriedOver { mean_capacity, bits, .. }) => (Some(mean_capacity), Some(bits)),
+                None => (None, None),
+            };
             let queue = self.router.queued(now, there);
             let sender = state.ends.state();
             let share = match &self.carried {
@@ -475,8 +482,6 @@ impl<'a> Simulator<'a> {
             self.trace.rows.push(Row {
                 time: now,
                 flow: index,
-                capacity,
-                mean_capacity: mean_capacity.filter(|mean| Some(*mean) != capacity),
                 target: sender.target,
                 pacing_rate: sender.pacing_rate,
                 congestion_window: sender.congestion_window,
@@ -502,7 +507,7 @@ impl<'a> Simulator<'a> {
                 transfer: state.ends.take_transfer(),
                 feedback: flow.has_feedback().then_some(state.feedback),
                 forwarded,
-                ..state.row
+                ..state.row.with_link(capacity, mean_capacity, bits)
             });
             state.row = Row::default();
             state.feedback = DataSize::ZERO;

@@ -56,6 +56,36 @@ fn one_mbps(flows: Vec<FlowConfig>) -> Config {
     Config::wired(TimeDelta::from_secs(20), hops, flows)
 }
 
+/// Each packet is sent, and each arrives, at the very end of a row.
+#[test]
+fn what_happens_at_the_end_of_a_row_is_in_the_next_one() {
+    // 1,000 bytes every 50 ms.
+    let rate = Schedule::constant(Bitrate::from_kbps(160)).unwrap();
+    let traffic = FlowKind::Udp(Udp::new(rate, DataSize::from_bytes(1_000)));
+    for delay in [0, 1, 2, 3, 20] {
+        for capacity in [Capacity::Unlimited, link(4_000).capacity] {
+            // At 4 Mbit/s a packet takes 2 ms.
+            let transmission = if capacity == Capacity::Unlimited { 0 } else { 2 };
+            let wait = TimeDelta::from_millis(50 * delay - transmission).max(TimeDelta::ZERO);
+            let up = LinkConfig::unlimited(wait).with_capacity(capacity.clone());
+            let down = LinkConfig::unlimited(TimeDelta::ZERO);
+            let flow =
+                FlowConfig { traffic: traffic.clone(), ..flow("u", LabAlgorithm::Gcc, 0, 3) };
+            let config =
+                Config::wired(TimeDelta::from_secs(3), vec![Hop::new(up, down)], vec![flow]);
+            let rows = run(&config, Seed::new(1)).rows;
+            assert_eq!(rows.len(), 60);
+            for (place, row) in rows.iter().enumerate() {
+                assert_eq!(row.sent_packets, 1, "{delay} {:?}", row.time);
+                let arrived = if place as i64 >= delay { 1_000 } else { 0 };
+                assert_eq!(row.received.as_bytes(), arrived, "{delay} {:?}", row.time);
+                // The link carries all of it within the row in which it is sent.
+                assert_eq!(row.bits_carried(), if transmission > 0 { 8_000 } else { arrived * 8 });
+            }
+        }
+    }
+}
+
 fn received(trace: &Trace, flow: usize) -> DataSize {
     trace.rows.iter().filter(|row| row.flow == flow).map(|row| row.received).sum()
 }

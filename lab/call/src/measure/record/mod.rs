@@ -12,6 +12,7 @@ use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_emu::{
     DirectionRecord, Emulation, FlowRecord, HopRecord, Plan, SAMPLE_INTERVAL, TrafficTotals,
 };
+use weir_net::path::Carried;
 use weir_record::Record;
 use weir_record::calls::derive::{self, Interval};
 use weir_record::calls::file::{
@@ -312,10 +313,15 @@ impl<'a> Path<'a> {
         let stun = interval.and_then(|interval| interval.stun_rtt);
         let mut passed = Vec::new();
         let (mut queued, mut lost, mut wait) = (DataSize::ZERO, 0, None);
+        let mut carried: Option<Carried> = None;
         for leg in &self.legs {
             let sample = leg.and_then(|leg| leg.samples.get(index));
             let traffic = sample.map_or_else(TrafficTotals::default, |sample| sample.traffic);
             queued += sample.map_or(DataSize::ZERO, |sample| sample.queued);
+            let of_leg = sample.and_then(|sample| sample.carried);
+            if let Some(of_leg) = of_leg {
+                carried = Some(of_leg.narrower(carried));
+            }
             lost += traffic.lost_packets + traffic.dropped_packets;
             if let Some(mean) = traffic.mean_wait() {
                 wait = Some(wait.map_or(mean, |wait| wait + mean));
@@ -327,13 +333,12 @@ impl<'a> Path<'a> {
         let capacity = at.clone().filter_map(|sample| sample.capacity).min();
         let mean_capacity = at.filter_map(|sample| sample.mean_capacity).min();
         Row::new(time, self.flow)
-            .with_capacity(capacity)
-            .with_mean_capacity(mean_capacity.filter(|mean| Some(*mean) != capacity))
             // The encoder's target is `target_bps` in call.json.
             .with_target(sent.and(estimate))
             // Packets that reached the network. The emulator does not see the sender's queue.
             .with_sent(first.offered)
             .with_received(last.delivered)
+            .with_link(capacity, mean_capacity, carried.map(Carried::bits))
             .with_sent_packets(first.offered_packets)
             .with_lost_packets(lost)
             .with_rtt(sent.and_then(|sent| sent.rtt).or(stun).map(whole_micros))
