@@ -581,6 +581,4 @@ impl<T> DelayLine<T> {
 }
 
 #[cfg(test)]
-mod impairments;
-#[cfg(test)]
 mod tests;

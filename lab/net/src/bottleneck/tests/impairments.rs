@@ -1,11 +1,10 @@
 //! What tc's users expect of a link, measured packet by packet against theory. No bound is a matter
-//! of taste: each mean may be [`DEVIATIONS`] standard errors off, which follow from the distribution
+//! of taste: each mean may be [`DEVIATIONS`] standard errors off. They follow from the distribution
 //! and the number of packets.
 
 use std::f64::consts::PI;
 
 use super::*;
-use crate::capacity::Schedule;
 use crate::jitter::{JitterShape, NetemJitter};
 use crate::loss::GilbertElliott;
 

@@ -1,3 +1,5 @@
+mod impairments;
+
 use super::*;
 use crate::capacity::{CapacityTrace, Schedule};
 
