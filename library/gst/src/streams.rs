@@ -1,7 +1,7 @@
 //! The RTP streams of a sender as negotiated: header extensions, retransmission streams, and the
 //! stream that carries padding.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::num::NonZeroU8;
 
 use weir::feedback::RtpNumber;
@@ -75,7 +75,7 @@ pub(crate) struct Streams {
     /// The newest caps.
     caps: Option<gst::Caps>,
     /// Payload types of sound.
-    audio: Vec<u8>,
+    audio: HashSet<u8>,
     /// By the payload type of the media.
     rtx_payload_types: HashMap<u8, u8>,
     /// By the SSRC of the media.
@@ -119,12 +119,12 @@ impl Streams {
     /// Reads whether the packets of a payload type are sound. Streams of one transport have payload
     /// types of their own.
     fn set_media(&mut self, structure: &gst::StructureRef) {
-        let number = structure.get::<i32>("payload").ok();
-        let Some(number) = number.and_then(|number| u8::try_from(number).ok()) else { return };
-        let is_audio = structure.get::<&str>("media").is_ok_and(|media| media == "audio");
-        self.audio.retain(|known| *known != number);
-        if is_audio {
-            self.audio.push(number);
+        let Ok(number) = structure.get::<i32>("payload") else { return };
+        let Ok(number) = u8::try_from(number) else { return };
+        if matches!(structure.get::<&str>("media"), Ok("audio")) {
+            self.audio.insert(number);
+        } else {
+            self.audio.remove(&number);
         }
     }
 

@@ -129,47 +129,56 @@ pub extern "C" fn weir_sfu_on_feedback(now: i64, missing: u32, is_new_clock: u32
     })
 }
 
+/// What the host tells about the path.
+enum Event {
+    RoundTripTime(TimeDelta),
+    ReceiverLimit(Option<Bitrate>),
+    Limits(RateLimits),
+    RouteChange,
+}
+
+fn tell(now: i64, event: Event) -> i32 {
+    change(|state, chooser| {
+        let now = at(state, now);
+        match event {
+            Event::RoundTripTime(rtt) => chooser.on_round_trip_time(now, rtt),
+            Event::ReceiverLimit(limit) => chooser.on_receiver_limit(now, limit),
+            Event::Limits(limits) => chooser.set_limits(now, limits),
+            Event::RouteChange => chooser.on_route_change(now),
+        }
+        OK
+    })
+}
+
 /// A round-trip time was measured.
 #[unsafe(no_mangle)]
 pub extern "C" fn weir_sfu_on_round_trip_time(now: i64, rtt: i64) -> i32 {
-    change(|state, chooser| {
-        if rtt <= 0 {
-            return OUT_OF_RANGE;
-        }
-        chooser.on_round_trip_time(at(state, now), TimeDelta::from_nanos(rtt));
-        OK
-    })
+    if rtt <= 0 {
+        return OUT_OF_RANGE;
+    }
+    tell(now, Event::RoundTripTime(TimeDelta::from_nanos(rtt)))
 }
 
 /// The receiver set a limit, or lifted it: a negative number.
 #[unsafe(no_mangle)]
 pub extern "C" fn weir_sfu_on_receiver_limit(now: i64, bps: i64) -> i32 {
-    change(|state, chooser| {
-        let limit = u64::try_from(bps).ok().map(Bitrate::from_bps);
-        chooser.on_receiver_limit(at(state, now), limit);
-        OK
-    })
+    let limit = if bps < 0 { None } else { Some(rate(bps)) };
+    tell(now, Event::ReceiverLimit(limit))
 }
 
 /// The range of the target changed.
 #[unsafe(no_mangle)]
 pub extern "C" fn weir_sfu_set_limits(now: i64, min: i64, start: i64, max: i64) -> i32 {
-    change(|state, chooser| {
-        let Ok(limits) = RateLimits::new(rate(min), rate(start), rate(max)) else {
-            return OUT_OF_RANGE;
-        };
-        chooser.set_limits(at(state, now), limits);
-        OK
-    })
+    let Ok(limits) = RateLimits::new(rate(min), rate(start), rate(max)) else {
+        return OUT_OF_RANGE;
+    };
+    tell(now, Event::Limits(limits))
 }
 
 /// Packets take another route from now on.
 #[unsafe(no_mangle)]
 pub extern "C" fn weir_sfu_on_route_change(now: i64) -> i32 {
-    change(|state, chooser| {
-        chooser.on_route_change(at(state, now));
-        OK
-    })
+    tell(now, Event::RouteChange)
 }
 
 /// One layer of the track that comes next, from the cheapest to the dearest.

@@ -15,8 +15,8 @@ const MIN_PACKETS: u32 = 6;
 /// A packet that waited longer than the first of its train shows that the path is full. It is more
 /// than the time for which a radio link holds packets back.
 const MAX_BURST_QUEUED: TimeDelta = TimeDelta::from_millis(30);
-/// A path is not shorter by more within a train: the receiver's clock stepped back, which would make
-/// a full path look empty.
+/// A path is not shorter by more within a train: the receiver's clock stepped back, which would
+/// make a full path look empty.
 const MAX_BACK: TimeDelta = TimeDelta::from_millis(100);
 /// Delays vary by less from one packet to the next without saying anything.
 const MIN_STEP: TimeDelta = TimeDelta::from_millis(8);
@@ -70,7 +70,10 @@ impl Arrived {
 
 impl Train {
     fn new(packet: &PacketReport) -> Self {
-        let first = packet.arrival_time.map(|arrival| Arrived { sent: packet.send_time, arrival });
+        let first = match packet.arrival_time {
+            Some(arrival) => Some(Arrived { sent: packet.send_time, arrival }),
+            None => None,
+        };
         Self {
             probe: packet.probe,
             packets: 1,
@@ -113,17 +116,17 @@ impl Train {
     /// A queue keeps the order of packets. So one that is overtaken says nothing of the queue.
     fn note_arrival(&mut self, packet: Arrived) {
         let delay = packet.delay();
-        self.is_broken |= self.shortest.is_some_and(|shortest| shortest - delay > MAX_BACK);
-        self.shortest = Some(self.shortest.map_or(delay, |shortest| shortest.min(delay)));
-        match self.last.filter(|last| last.arrival <= packet.arrival) {
-            Some(last) => self.before_last = Some(last),
-            None => {
-                self.before_last =
-                    self.before_last.filter(|before| before.arrival <= packet.arrival);
-            }
-        }
+        let shortest = self.shortest.unwrap_or(delay);
+        self.is_broken |= shortest - delay > MAX_BACK;
+        self.shortest = Some(shortest.min(delay));
+        self.before_last = match (self.last, self.before_last) {
+            (Some(last), _) if last.arrival <= packet.arrival => Some(last),
+            (_, Some(before)) if before.arrival <= packet.arrival => Some(before),
+            _ => None,
+        };
         self.last = Some(packet);
-        if self.first.is_none_or(|first| first.arrival > packet.arrival) {
+        let overtaken = matches!(self.first, Some(first) if first.arrival > packet.arrival);
+        if self.first.is_none() || overtaken {
             self.first = Some(packet);
             self.before_last = None;
         }
@@ -184,12 +187,14 @@ impl Train {
     }
 
     fn arrival_time(&self) -> TimeDelta {
-        self.end().map_or(TimeDelta::MAX, |(first, last)| last.arrival - first.arrival)
+        let Some((first, last)) = self.end() else { return TimeDelta::MAX };
+        last.arrival - first.arrival
     }
 
     /// By how much its last packet waited longer than its first.
     pub fn queued(&self) -> TimeDelta {
-        self.end().map_or(TimeDelta::MAX, |(first, last)| last.delay() - first.delay())
+        let Some((first, last)) = self.end() else { return TimeDelta::MAX };
+        last.delay() - first.delay()
     }
 
     /// The same, less what it would have waited on a path of the rate that was known: a burst that

@@ -232,7 +232,8 @@ impl Congestion {
         self.media.on_route_change(now);
     }
 
-    /// The receiver set a limit of its own, or lifted it with `None`, as by signalling: str0m shows no REMB.
+    /// The receiver set a limit of its own, or lifted it with `None`, for instance by signalling:
+    /// str0m shows no REMB.
     pub fn on_receiver_limit(&mut self, now: Instant, limit: Option<Bitrate>) {
         let now = self.time(now);
         self.media.on_receiver_limit(now, limit);

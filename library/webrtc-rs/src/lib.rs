@@ -101,7 +101,8 @@ impl Control {
         state.media.on_route_change(now);
     }
 
-    /// The receiver set a limit of its own, or lifted it with `None`. A REMB is heard without this call.
+    /// The receiver set a limit of its own, or lifted it with `None`. A REMB is heard without this
+    /// call.
     pub fn on_receiver_limit(&self, now: Instant, limit: Option<Bitrate>) {
         let mut state = lock(&self.0);
         let now = state.time(now);

@@ -239,9 +239,9 @@ impl<C: Controller> Probing<C> {
 
     /// The share of the media's bytes that padding may take in the long run, 0 to 1. The default is
     /// 0.025. If more is wanted and media is below a quarter of what is known to fit, that quarter
-    /// counts. If more than four times as much is wanted as is known to fit, four times the share of
-    /// all that is known counts, and ten times while nothing is sent. With 0 the first probes use what padding may
-    /// take at the start, and then only media shows what fits.
+    /// counts. If more than four times as much is wanted as is known to fit, four times the share
+    /// of all that is known counts, and ten times while nothing is sent. With 0 the first probes
+    /// use what padding may take at the start, and then only media shows what fits.
     pub fn set_padding_share(&mut self, share: f64) {
         self.padding_share = if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) };
     }

@@ -28,8 +28,8 @@ const RISING: u32 = 3;
 /// Where more is wanted, it is a share of this part of what is known to fit, if media is below
 /// that.
 const LEAST_PAID: f64 = 0.25;
-/// The same where [`FAR`] times as much is wanted as is known to fit: most pictures are paused then,
-/// or small. Probes that fail come so rarely that they take a fiftieth of what is known.
+/// The same where [`FAR`] times as much is wanted as is known to fit: most pictures are paused
+/// then, or small. Probes that fail come so rarely that they take a fiftieth of it.
 const FAR_PAID: f64 = 4.0;
 const FAR: f64 = 4.0;
 /// The same while nothing is sent: it is not taken from media, and no picture is worse than ten

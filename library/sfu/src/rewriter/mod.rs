@@ -133,18 +133,23 @@ impl Source {
     /// A packet of a picture is newer than all before it. Numbers come again: another picture may
     /// have that of one that was left out half a cycle ago or earlier.
     fn note_picture(&mut self, picture: &PayloadDescriptor) {
-        let Some(id) = picture.picture_id.filter(|&id| self.newest != Some(id)) else { return };
+        let Some(id) = picture.picture_id else { return };
+        if self.newest == Some(id) {
+            return;
+        }
         self.newest = Some(id);
         self.pictures += 1;
         let half = if picture.is_long { 1 << 14 } else { 1 << 6 };
-        while self.left_out.front().is_some_and(|&(_, before)| before + half <= self.pictures) {
+        while let Some(&(_, before)) = self.left_out.front()
+            && before + half <= self.pictures
+        {
             self.left_out.pop_front();
         }
     }
 
     /// Closes ranks behind a picture, unless a part of it was forwarded.
     fn leave_out(&mut self, picture_id: u16) {
-        let is_known = self.left_out.back().is_some_and(|&(last, _)| last == picture_id);
+        let is_known = matches!(self.left_out.back(), Some(&(last, _)) if last == picture_id);
         if self.kept == Some(picture_id) || is_known {
             return;
         }
@@ -486,7 +491,12 @@ impl Rewriter {
 
     fn has_left_out(&self, picture_id: u16) -> bool {
         let Some(source) = &self.source else { return false };
-        source.left_out.iter().any(|&(left_out, _)| left_out == picture_id)
+        for &(left_out, _) in &source.left_out {
+            if left_out == picture_id {
+                return true;
+            }
+        }
+        false
     }
 
     /// The source's number of a packet that is missing here under this number: ask the publisher

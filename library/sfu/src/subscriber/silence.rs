@@ -36,7 +36,8 @@ struct Heard {
 impl Heard {
     /// Whether its next frame is not missing yet.
     fn is_alive(&self, now: Timestamp) -> bool {
-        self.last.is_some_and(|last| now - last < SILENCE.max(self.interval * OWN_TIMES))
+        let most = SILENCE.max(self.interval * OWN_TIMES);
+        matches!(self.last, Some(last) if now - last < most)
     }
 }
 
@@ -124,14 +125,28 @@ impl Silence {
         let is_without_picture = match active {
             Some(active) => mask & 1 << active != 0,
             // The watched stream fell silent, and nothing has replaced it yet.
-            None => self.streams.iter().any(|heard| matches!(heard.state, State::Silent(_))),
+            None => mask != self.stopped(),
         };
         if is_without_picture { mask | self.not_alive(now) } else { mask }
     }
 
+    /// The streams that the host has stopped, one bit each.
+    fn stopped(&self) -> u8 {
+        let mut mask = 0;
+        for (index, heard) in self.streams.iter().enumerate() {
+            if heard.state == State::Stopped {
+                mask |= 1 << index;
+            }
+        }
+        mask
+    }
+
     fn fell_silent(&self, now: Timestamp, stream: usize, is_steady: bool) -> bool {
         let heard = &self.streams[stream];
-        let Some(last) = heard.last.filter(|_| !heard.is_alive(now)) else { return false };
+        let Some(last) = heard.last else { return false };
+        if heard.is_alive(now) {
+            return false;
+        }
         let is_without_others = heard.others.iter().all(|&frames| frames == 0);
         let is_alone = is_without_others && is_steady && now - last >= heard.interval * OWN_FRAMES;
         let least = if is_steady { FRAMES } else { SCREEN_FRAMES };

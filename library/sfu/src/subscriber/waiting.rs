@@ -30,9 +30,12 @@ impl Waiting {
     /// Pictures of this size were queued.
     pub fn on_queued(&mut self, now: Timestamp, size: DataSize) {
         self.queued += size;
-        match self.marks.back_mut().filter(|(at, _)| now - *at < MARK_INTERVAL) {
-            Some((_, queued)) => *queued = self.queued,
-            None => self.marks.push_back((now, self.queued)),
+        if let Some((at, queued)) = self.marks.back_mut()
+            && now - *at < MARK_INTERVAL
+        {
+            *queued = self.queued;
+        } else {
+            self.marks.push_back((now, self.queued));
         }
     }
 
@@ -40,12 +43,14 @@ impl Waiting {
     /// times a second.
     pub fn is_too_long(&mut self, now: Timestamp, in_queue: DataSize) -> bool {
         let left = self.queued.saturating_sub(in_queue);
-        while self.marks.front().is_some_and(|&(_, queued)| queued <= left) {
+        while let Some(&(_, queued)) = self.marks.front()
+            && queued <= left
+        {
             self.marks.pop_front();
         }
         let Some(&(oldest, _)) = self.marks.front() else { return false };
         // If most of it has not left since the last time, the path is too slow, whatever comes.
-        let is_soon = self.last_cut.is_some_and(|at| now - at < CUT_INTERVAL);
+        let is_soon = matches!(self.last_cut, Some(at) if now - at < CUT_INTERVAL);
         now - oldest >= MAX_WAIT && !(is_soon && left * 2.0 >= self.queued)
     }
 

@@ -284,8 +284,8 @@ impl<T> Pacer<T> {
 
     /// What leaves next; `None` if there is nothing or the window is closed.
     fn next_kind(&self) -> Option<Kind> {
-        // During a probe audio is a part of it, because one packet that is none of its own would cut
-        // it in two. It hardly waits: in a slow probe it leaves before its turn.
+        // During a probe audio is a part of it, because one packet that is none of its own would
+        // cut it in two. It hardly waits: in a slow probe it leaves before its turn.
         let is_probing = self.window_open && self.running_probe().is_some();
         if self.audio > 0 && !is_probing {
             Some(Kind::Audio)
