@@ -62,6 +62,12 @@ struct Arrived {
 }
 
 impl Arrived {
+    /// `None` of a packet that was lost.
+    fn of(packet: &PacketReport) -> Option<Self> {
+        let arrival = packet.arrival_time?;
+        Some(Self { sent: packet.send_time, arrival })
+    }
+
     /// Its way, by two clocks.
     fn delay(self) -> TimeDelta {
         self.arrival - self.sent
@@ -70,10 +76,7 @@ impl Arrived {
 
 impl Train {
     fn new(packet: &PacketReport) -> Self {
-        let first = match packet.arrival_time {
-            Some(arrival) => Some(Arrived { sent: packet.send_time, arrival }),
-            None => None,
-        };
+        let first = Arrived::of(packet);
         Self {
             probe: packet.probe,
             packets: 1,
