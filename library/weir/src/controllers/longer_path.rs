@@ -3,6 +3,9 @@
 //! A one-way delay alone takes it for a queue, which no lower rate drains. But a queue makes one
 //! way longer, and a new path both: the time of a packet there, and that of its report back. A
 //! clock that steps makes one time longer and the other one shorter.
+//!
+//! The new path may have less capacity, too. Then a queue stands on it until the rate has followed,
+//! and the rate of before would fill it again.
 
 use crate::units::{Bitrate, TimeDelta, Timestamp};
 
@@ -34,13 +37,27 @@ impl Ways {
         Self { there: self.there.min(other.there), back: self.back.min(other.back) }
     }
 
-    /// How much longer each way is, if both are.
-    fn beyond(self, before: Self) -> Option<Self> {
+    /// How they differ from those before.
+    fn beyond(self, before: Self) -> Change {
         let (there, back) = (self.there - before.there, self.back - before.back);
-        let are_longer = there >= LONGER && back >= LONGER;
-        let are_similar = there >= back * SIMILAR && back >= there * SIMILAR;
-        (are_longer && are_similar).then_some(Self { there, back })
+        if there < LONGER || back < LONGER || there < back * SIMILAR {
+            Change::None
+        } else if back < there * SIMILAR {
+            Change::Queue
+        } else {
+            Change::Both
+        }
     }
+}
+
+/// What became longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    None,
+    /// Both ways, by similar times.
+    Both,
+    /// Both, and the one there by so much more that a queue stands on it.
+    Queue,
 }
 
 /// Both ways have become longer.
@@ -48,8 +65,8 @@ impl Ways {
 struct Suspect {
     /// As they were.
     before: Ways,
-    /// The rate then.
-    rate: Bitrate,
+    /// The rate then; `None` if a queue stood on the new path.
+    rate: Option<Bitrate>,
     /// Since when, and for how many reports, packets have taken the same time there.
     since: Timestamp,
     reports: u32,
@@ -58,7 +75,7 @@ struct Suspect {
 }
 
 impl Suspect {
-    fn new(now: Timestamp, ways: Ways, before: Ways, rate: Bitrate) -> Self {
+    fn new(now: Timestamp, ways: Ways, before: Ways, rate: Option<Bitrate>) -> Self {
         Self { before, rate, since: now, reports: 1, shortest: ways.there, longest: ways.there }
     }
 
@@ -82,7 +99,7 @@ pub(crate) struct LongerPath {
 
 impl LongerPath {
     /// A report came, while this was the rate. If the path is longer since some time, returns the
-    /// rate before it was.
+    /// rate before it was, or that of now if the new path cannot carry that one.
     pub(crate) fn on_report(
         &mut self,
         now: Timestamp,
@@ -94,11 +111,15 @@ impl LongerPath {
             self.look_for_change(now, ways, rate);
             return None;
         };
-        if ways.beyond(suspect.before).is_none() {
+        let change = ways.beyond(suspect.before);
+        if change == Change::None {
             self.suspect = None;
             return None;
         }
-        if !suspect.takes_the_same(ways.there) {
+        if change == Change::Queue {
+            suspect.rate = None;
+        }
+        if change == Change::Queue || !suspect.takes_the_same(ways.there) {
             *suspect = Suspect::new(now, ways, suspect.before, suspect.rate);
             return None;
         }
@@ -106,7 +127,7 @@ impl LongerPath {
         if now - suspect.since < stays || suspect.reports < STAYS_REPORTS {
             return None;
         }
-        let before = suspect.rate;
+        let before = suspect.rate.unwrap_or(rate);
         *self = Self { period_begin: now, ..Self::default() };
         Some(before)
     }
@@ -119,9 +140,9 @@ impl LongerPath {
     fn look_for_change(&mut self, now: Timestamp, ways: Ways, rate: Bitrate) {
         let before = self.shortest.into_iter().flatten().reduce(Ways::shorter);
         if let Some(before) = before
-            && ways.beyond(before).is_some()
+            && ways.beyond(before) == Change::Both
         {
-            self.suspect = Some(Suspect::new(now, ways, before, rate));
+            self.suspect = Some(Suspect::new(now, ways, before, Some(rate)));
             return;
         }
         if now - self.period_begin >= BEFORE && self.period_reports >= BEFORE_REPORTS {
@@ -183,6 +204,17 @@ mod tests {
             let ways = |time| if time < 10_000 { (20, 20) } else { (20 + there, 20 + back) };
             assert_eq!(found(ways), [], "{there} {back}");
         }
+    }
+
+    #[test]
+    fn a_longer_path_with_less_capacity_is_known_when_its_queue_is_gone() {
+        // Both ways are 40 ms longer. There, a queue of up to 400 ms stands for 2 s.
+        let narrow = |time: i64| match time {
+            ..10_000 => (20, 20),
+            10_000..12_000 => (60 + (400 - (time - 11_000).abs() * 2 / 5).max(0), 60),
+            _ => (60, 60),
+        };
+        assert_eq!(found(narrow), [(12_400, RATE * 0.5)]);
     }
 
     #[test]
