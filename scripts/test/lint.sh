@@ -12,9 +12,11 @@ scripts/build/format.sh --check
 # With weir-python, whose macros ask for more of syn, cargo would check all that uses serde once more. CI has no time for that.
 cargo clippy --workspace --exclude weir-python --all-targets -- -D warnings
 [ -n "${CI:-}" ] || cargo clippy --package weir-python -- -D warnings
-# The GStreamer plugin and its example are a workspace of their own.
+# The GStreamer plugin and its example are a workspace of their own. CI has no time to check the library for it once more.
 missing=$(scripts/test/missing-for-gst.sh)
-if [ -z "$missing" ]; then
+if [ -n "${CI:-}" ]; then
+    echo 'lint: CI leaves out the GStreamer plugin'
+elif [ -z "$missing" ]; then
     cargo clippy --manifest-path library/gst/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}/gst" \
         --all-targets -- -D warnings
 else

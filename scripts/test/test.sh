@@ -200,7 +200,7 @@ rest() {
 rarely() {
     if [ "$tier" = ci ]; then
         step 'the library without std, with its oldest compiler' scripts/test/builds.sh --library
-        left_out+=('clippy of the Python package' 'other features, compilers and systems' 'ARM' 'bare metal' 'WebAssembly and the playground' 'fuzz' 'Miri'
+        left_out+=('clippy of the Python package and of the GStreamer plugin' 'other features, compilers and systems' 'ARM' 'bare metal' 'WebAssembly and the playground' 'fuzz' 'Miri'
             'VMAF' 'dashboards' 'ns-3' 'the size of the rules in WebAssembly' 'LiveKit')
         return
     fi
