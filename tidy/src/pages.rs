@@ -3,7 +3,7 @@
 use crate::files::{read, with_ending};
 
 /// Pages of results, and the lines that one may have.
-const RESULTS: usize = 15;
+const RESULTS: usize = 14;
 const RESULT_LINES: usize = 200;
 
 /// Folders whose README says what is here and where to start, and the lines that it may have.
