@@ -10,7 +10,7 @@ use weir_record::calls::Exclusion;
 use weir_record::gate::{Certainty, Judgement, Outcome, RequirementVerdict, judge, verdicts};
 use weir_record::run::Engine;
 use weir_record::subject;
-use weir_record::summary::{Summary, needs_picture_model};
+use weir_record::summary::{Bound, ExpectRow, Summary, needs_picture_model};
 use weir_record::whole_file;
 use weir_scenario::{Expectation, ExpectedFlow, Scenario};
 use weir_sim::has_picture_model;
@@ -285,9 +285,18 @@ fn line(judgement: &Judgement) -> Vec<String> {
         text,
         flows(judgement),
         measured(judgement),
-        table::number(Some(row.limit), 3),
+        limit(row),
         format!("{held} of {} hold", seeds.len()),
     ]
+}
+
+/// The limit, and on which side of it the value should be.
+fn limit(row: &ExpectRow) -> String {
+    let sign = match row.bound {
+        Bound::Above => "≥",
+        Bound::Below => "≤",
+    };
+    format!("{sign} {}", table::number(Some(row.limit), 3))
 }
 
 /// Requirements by controllers; empty if none was tested.

@@ -50,7 +50,7 @@ declare! {
         #[serde(skip_serializing_if = "Option::is_none")]
         speech_target_ms: Option<f64> = "ms", Neither, [Speech];
         /// Rating R of the E-model (G.107) for the mean delay and the concealed share, as losses of
-        /// Opus: 0 to 93.2. 80 satisfies most users, 60 is the least that is advised.
+        /// Opus, which alone costs 16.8 of the 93.2. It compares calls with each other.
         #[serde(skip_serializing_if = "Option::is_none")]
         speech_rating: Option<f64> = "0 to 93.2", Higher, [Speech], title: "Speech rating R";
     }

@@ -32,6 +32,8 @@ pub fn write_with<E: From<io::Error>>(
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
+    // A folder that is missing is told plainly: errors of temporary files have their random names.
+    fs::metadata(folder)?;
     unfinished::clean(folder, HIDDEN);
     let mut unfinished = UnfinishedFile::new(folder)?;
     let mut out = BufWriter::new(unfinished.file());

@@ -1,6 +1,6 @@
 //! The simulation loop: one thread that always handles the earliest deadline next.
 
-mod carried;
+mod possible;
 mod shards;
 mod share;
 
@@ -9,9 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use weir::feedback::Ecn;
 use weir::units::{DataSize, TimeDelta, Timestamp};
-use weir_net::path::{
-    Carried as CarriedOver, InFlight, NextHop, Part, Placement, Routable, RouteId, Router,
-};
+use weir_net::path::{Carried, InFlight, NextHop, Part, Placement, Routable, RouteId, Router};
 use weir_net::{Dropped, FlowKey, Header, Outcome, Seed};
 
 use crate::config::{Config, Direction, FlowConfig, FlowKind};
@@ -24,7 +22,7 @@ use crate::sfu::{Request, Server, SubscriberEnds};
 use crate::tcp::TcpEnds;
 use crate::trace::{Heard, ROW_INTERVAL, RateChange, Row, Seen, Trace, Video};
 use crate::udp::UdpEnds;
-use carried::Carried;
+use possible::PossibleRates;
 use share::share;
 
 /// Deadline number of [`Due::Rows`].
@@ -63,7 +61,7 @@ pub fn run_in_parts<E>(
         return shards::run(config, &shards, seed, stop, take);
     };
     let mut simulator = Simulator::new(config, flows, seed);
-    simulator.carried = Carried::measure(config, seed, stop);
+    simulator.possible = PossibleRates::measure(config, seed, stop);
     while let Some((now, part)) = simulator.deadlines.next() {
         if stop.load(Ordering::Relaxed) {
             return Ok(false);
@@ -86,7 +84,7 @@ pub fn run_in_parts<E>(
 pub(crate) fn run_as_one(config: &Config, seed: Seed) -> Trace {
     let all: Vec<usize> = (0..config.flows.len()).collect();
     let mut simulator = Simulator::new(config, &all, seed);
-    simulator.carried = Carried::measure(config, seed, &AtomicBool::new(false));
+    simulator.possible = PossibleRates::measure(config, seed, &AtomicBool::new(false));
     simulator.run_until(Timestamp::ZERO + config.duration);
     std::mem::take(simulator.trace())
 }
@@ -151,7 +149,7 @@ struct Simulator<'a> {
     /// What subscribers, by flow, need from it.
     requests: Vec<(usize, Request)>,
     /// What an access network could have carried to them.
-    carried: Option<Carried>,
+    possible: Option<PossibleRates>,
     outbox: Outbox,
     trace: Trace,
 }
@@ -190,7 +188,7 @@ impl<'a> Simulator<'a> {
             server: server(config, own, seed),
             audiences: audiences(config),
             requests: Vec::new(),
-            carried: None,
+            possible: None,
             outbox: Outbox::default(),
             trace: Trace { flows: names, nodes, rows, ..Trace::default() },
         };
@@ -464,13 +462,13 @@ impl<'a> Simulator<'a> {
             // Before anything asks for `now`: what happens then belongs to the next row.
             let carried = self.router.take_carried(before, now, there);
             let (mean_capacity, bits) = match carried {
-                Some(CarriedOver { mean_capacity, bits, .. }) => (Some(mean_capacity), Some(bits)),
+                Some(Carried { mean_capacity, bits, .. }) => (Some(mean_capacity), Some(bits)),
                 None => (None, None),
             };
             let queue = self.router.queued(now, there);
             let sender = state.ends.state();
-            let share = match &self.carried {
-                Some(carried) if flow.attachment.is_some() => carried.rate(index, before),
+            let share = match &self.possible {
+                Some(possible) if flow.attachment.is_some() => possible.rate(index, before),
                 _ => share(self.config, index, before, capacity),
             };
             let end = flow.stop.min(Timestamp::ZERO + self.config.duration);

@@ -21,9 +21,9 @@ const PACKET: DataSize = DataSize::from_bytes(1_200);
 
 /// Rates by window, then by flow.
 #[derive(Debug)]
-pub(super) struct Carried(Vec<Vec<Bitrate>>);
+pub(super) struct PossibleRates(Vec<Vec<Bitrate>>);
 
-impl Carried {
+impl PossibleRates {
     /// Measures; nothing without a subscriber in an access network, or if `stop` is set meanwhile.
     pub(super) fn measure(config: &Config, seed: Seed, stop: &AtomicBool) -> Option<Self> {
         if !config.flows.iter().any(is_in_cell) {
