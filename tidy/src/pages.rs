@@ -12,6 +12,20 @@ const MAPPED: [&str; 8] =
 const FEWEST_MAP_LINES: usize = 3;
 const MOST_MAP_LINES: usize = 15;
 
+/// The first table of a page that a command makes and that does not end before the next one:
+/// `make results` would write it over all that stands between.
+fn without_end(page: &str) -> Option<&str> {
+    let mut begun = None;
+    for line in page.lines() {
+        if line == "<!-- end -->" {
+            begun = None;
+        } else if line.starts_with("<!-- results") && begun.replace(line).is_some() {
+            break;
+        }
+    }
+    begun
+}
+
 /// Whether a line has text, and is no heading, table, comment, picture or rule.
 fn is_text(line: &str) -> bool {
     let begins = ["#", "|", "<", ">", "    ", "![", "---", "==="];
@@ -58,6 +72,17 @@ fn broken_paragraphs_are_found_outside_of_code_and_tables() {
     assert_eq!(broken(whole), None);
     assert_eq!(broken("A line\nand its end.\n"), Some("and its end."));
     assert_eq!(broken("- An item\n  and its end.\n"), Some("  and its end."));
+}
+
+#[test]
+fn a_table_that_a_command_makes_has_an_end() {
+    for (path, page) in with_ending("docs", ".md") {
+        assert_eq!(without_end(&page), None, "{path}: `<!-- end -->` is missing after this table");
+    }
+    let (table, end) = ("<!-- results: weir list -->", "<!-- end -->");
+    assert_eq!(without_end(&format!("{table}\n|a|\n{end}\n{table}\n{end}\n")), None);
+    assert_eq!(without_end(&format!("{table}\n|a|\n{table}\n{end}\n")), Some(table));
+    assert_eq!(without_end(&format!("{table}\n|a|\n")), Some(table));
 }
 
 #[test]
