@@ -130,9 +130,8 @@ impl Nada {
             self.delay.on_packet(now, send_time, delay, packet.size);
             // NADA-D13: packets on which no report came have arrived, too.
             if let Covered::New { missing } = covered {
-                // After a longer gap, only some of them are of this window.
-                let missing = missing * self.receive_rate.share_within(arrival, window);
-                self.receive_rate.on_arrival(arrival, packet.size + missing, window);
+                self.receive_rate.on_unreported(arrival, missing, window);
+                self.receive_rate.on_arrival(arrival, packet.size, window);
             }
             reported = Reported {
                 lost: false,

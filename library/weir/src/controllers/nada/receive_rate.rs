@@ -10,6 +10,8 @@ use crate::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 /// Maximum number of packets in the window: 1 Gbit/s of 960 bytes each for 500 ms. With more, the
 /// window is the time that so many packets take.
 const MAX_PACKETS: usize = 1 << 16;
+/// What was not reported on counts in this many parts.
+const PARTS: u32 = 16;
 
 /// Counts received bytes in a sliding window.
 #[derive(Clone, Debug, Default)]
@@ -51,11 +53,14 @@ impl ReceiveRate {
         }
     }
 
-    /// The part of the time since the newest arrival that is in the window which ends now.
-    pub(super) fn share_within(&self, arrival: Timestamp, length: TimeDelta) -> f64 {
-        let Some(newest) = self.newest else { return 0.0 };
-        let passed = arrival - newest;
-        if passed <= length { 1.0 } else { length / passed }
+    /// Adds what arrived after the newest packet and before this one, and was not reported on
+    /// (NADA-D13): evenly over that time.
+    pub(super) fn on_unreported(&mut self, next: Timestamp, size: DataSize, length: TimeDelta) {
+        let Some(newest) = self.newest.filter(|_| size > DataSize::ZERO) else { return };
+        for part in 1..=PARTS {
+            let passed = (next - newest) * (f64::from(part) / f64::from(PARTS));
+            self.on_arrival(newest + passed, size * (1.0 / f64::from(PARTS)), length);
+        }
     }
 
     /// `r_recv`; `None` before the first arrival.
@@ -103,6 +108,28 @@ mod tests {
         assert_eq!(rate.bitrate(LENGTH), one_packet);
         feed(&mut rate, [20]);
         assert_eq!(rate.bitrate(LENGTH), one_packet);
+    }
+
+    // NADA-D13
+    #[test]
+    fn what_is_not_reported_counts_when_it_arrived() {
+        for (reports, window) in [(200, 500), (400, 500), (400, 600), (800, 600), (2_000, 500)] {
+            let length = TimeDelta::from_millis(window);
+            let mut rate = ReceiveRate::default();
+            for report in 0..12 {
+                let times = report * reports..(report + 1) * reports;
+                if report % 2 == 0 {
+                    for at in times.step_by(10).map(Timestamp::from_millis) {
+                        rate.on_arrival(at, SIZE, length);
+                    }
+                } else {
+                    let next = Timestamp::from_millis(times.end);
+                    rate.on_unreported(next, SIZE * (reports / 10) as u64, length);
+                }
+            }
+            let measured = rate.bitrate(length).unwrap().as_kbps_f64();
+            assert!((measured - 1_000.0).abs() < 50.0, "{measured}: {reports}, {window}");
+        }
     }
 
     // [NADA §5.1.3]

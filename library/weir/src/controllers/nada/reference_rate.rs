@@ -4,7 +4,7 @@ use super::congestion_signal::CongestionSignal;
 use super::mode::Mode;
 use super::parameters::Parameters;
 use crate::controller::{RateLimits, Reason};
-use crate::controllers::rare_reports::{RareSteps, beyond};
+use crate::controllers::rare_reports::{LASTED, RareSteps, beyond};
 use crate::units::{Bitrate, TimeDelta, Timestamp};
 
 /// NADA-D2: an update is due after this share of `DELTA`. Reports every 50 ms then stay aligned
@@ -65,8 +65,6 @@ pub(super) struct ReferenceRate {
     /// Time of the previous update, `t_last`.
     updated: Option<Timestamp>,
     steps: RareSteps,
-    /// When a step of late was last known to be calm, or the path to be full.
-    calmed: Option<Timestamp>,
 }
 
 impl ReferenceRate {
@@ -79,7 +77,6 @@ impl ReferenceRate {
             previous_signal: TimeDelta::ZERO,
             updated: None,
             steps: RareSteps::default(),
-            calmed: None,
         }
     }
 
@@ -151,18 +148,17 @@ impl ReferenceRate {
         if rate > proven { (proven, Reason::ApplicationLimited) } else { (rate, Reason::Increase) }
     }
 
-    /// NADA-D14: remembers what arrived on a full path. A step is calm when its effect is known.
+    /// NADA-D14: remembers what arrived on a full path, and which steps were calm.
     fn note_late(&mut self, now: Timestamp, input: &Input, p: &Parameters) {
         match input.mode {
-            Mode::RampUp if self.calmed.is_none_or(|at| now - at >= input.rtt) => {
-                self.steps.on_calm(self.rate);
-                self.calmed = Some(now);
+            Mode::RampUp => {
+                let step_time = input.rtt.max(input.report_interval * LASTED);
+                self.steps.on_calm(now, self.rate, step_time);
             }
             Mode::Gradual if self.too_long(input, p) > TimeDelta::ZERO => {
-                self.steps.on_full(input.receive_rate);
-                self.calmed = Some(now);
+                self.steps.on_full(now, input.receive_rate);
             }
-            Mode::RampUp | Mode::Gradual => {}
+            Mode::Gradual => {}
         }
     }
 

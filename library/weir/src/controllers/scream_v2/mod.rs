@@ -309,9 +309,9 @@ impl ScreamV2 {
         }
         // Each part of a late report says how far to drain, and none of them to grow.
         if is_late && full.is_some() {
-            self.drain(&conditions);
+            self.drain(now, &conditions);
         } else if self.target < self.max_bitrate() {
-            self.steps.on_calm(self.target);
+            self.steps.on_calm(now, self.target, TimeDelta::ZERO);
             let unmarked = ack.newly_acked.saturating_sub(ack.marked);
             self.window.grow(now, unmarked, &conditions);
         }
@@ -337,13 +337,13 @@ impl ScreamV2 {
 
     /// SCREAMV2-D9: lowers the window so far that a queue has drained to where virtual marks begin
     /// when the effect is reported. What arrived while there was a queue is what the path carries.
-    fn drain(&mut self, conditions: &Conditions) {
+    fn drain(&mut self, now: Timestamp, conditions: &Conditions) {
         let Some(acked) = self.acked.value() else { return };
         if conditions.drains > 0.0 {
             let time = conditions.rtt + conditions.wait;
             let rate = acked * (1.0 - conditions.drains);
             self.window.limit(self.rate.window_for(rate, time));
-            self.steps.on_full(acked);
+            self.steps.on_full(now, acked);
         }
     }
 
