@@ -34,7 +34,7 @@ row() {
         file=$folder/${scenario##*/}.toml
         sed "s/reaction = \"100ms\"/reaction = \"$reaction\"/" "scenarios/$scenario.toml" > "$file"
         grep -q "reaction = \"$reaction\"" "$file"
-        "$program" score "$file" --controller sluice --seeds "$seeds" "$@" --json |
+        "$program" research score "$file" --controller sluice --seeds "$seeds" "$@" --json |
             jq -r --arg sender "$label" --arg scenario "$scenario" '
                 def mean: add / length;
                 def fixed($n): . * pow(10; $n) | round / pow(10; $n) | tostring;
