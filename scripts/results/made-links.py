@@ -5,7 +5,7 @@
     scripts/results/made-links.py NAME              the lines of `capacity` of a catalogue's scenario
 
 No value of a set is in what is made. A rate a second is drawn: normal deviates that are correlated from second to second,
-or that have a level for each 15 s, become rates by the quantiles of the set. Equal seeds give equal rates.
+or that have a level for each 15 s, become rates by their ranks and the quantiles of the set. Equal seeds give equal rates.
 """
 
 import csv
@@ -58,16 +58,18 @@ def at_share(link: Link, share: float) -> float:
 
 
 def rates(name: str) -> list[float]:
-    """Mbit/s of each second."""
+    """Mbit/s of each second. Ranks are mapped: so few seconds have the quantiles of the set, too."""
     link, chance = LINKS[name], random.Random(f"{SEED} {name}")
     keeps = math.sqrt(1 - link.neighbours**2)
-    level, value, found = 0.0, chance.gauss(0, 1), []
+    level, value, normals = 0.0, chance.gauss(0, 1), []
     for second in range(SECONDS):
         if second == 0 or (second - SLOT_FROM_S) % SLOT_S == 0:
             level = chance.gauss(0, 1)
         value = link.neighbours * value + keeps * chance.gauss(0, 1)
-        normal = math.sqrt(link.slots) * level + math.sqrt(1 - link.slots) * value
-        found.append(at_share(link, statistics.NormalDist().cdf(normal)))
+        normals.append(math.sqrt(link.slots) * level + math.sqrt(1 - link.slots) * value)
+    found = [0.0] * SECONDS
+    for rank, second in enumerate(sorted(range(SECONDS), key=normals.__getitem__)):
+        found[second] = at_share(link, (rank + 0.5) / SECONDS)
     return found
 
 
