@@ -1,9 +1,9 @@
 //! What of a scenario's network its defaults are not made for.
 
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
-use weir_net::{LinkConfig, LossModel, QueueLimit};
+use weir_net::{Capacity, LinkConfig, LossModel, QueueLimit};
 
-use super::{Flow, Scenario, Traffic};
+use super::{Flow, Scenario};
 
 /// Size of a full packet of media.
 const MEDIA_PACKET: DataSize = DataSize::from_bytes(1_200);
@@ -15,7 +15,7 @@ impl Scenario {
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         for flow in &self.flows {
-            let Traffic::Media(media) = &flow.traffic else { continue };
+            let Some(media) = flow.traffic.media() else { continue };
             let least = media.settings.limits.min();
             let Some(carried) = self.carried(flow) else { continue };
             if carried < least {
@@ -65,9 +65,16 @@ impl Scenario {
     }
 }
 
-/// The bytes for which a queue that is limited in bytes or time has room.
+/// The bytes for which a queue that is limited in bytes or time has room at the slowest.
 fn room(link: &LinkConfig) -> Option<DataSize> {
-    let rate = link.capacity.nominal_rate(Timestamp::ZERO)?;
+    let mut rate = link.capacity.nominal_rate(Timestamp::ZERO)?;
+    // A recording has the room of its mean rate, and an outage that of the rate before it.
+    if let Capacity::Schedule(schedule) = &link.capacity
+        && schedule.recording().is_none()
+    {
+        let rates = schedule.steps().iter().map(|step| step.1);
+        rate = rates.filter(|&rate| rate > Bitrate::ZERO).min().unwrap_or(rate);
+    }
     match link.queue {
         QueueLimit::Bytes(bytes) => Some(bytes),
         // A queue of no time at all is meant to be none.
@@ -104,6 +111,11 @@ mod tests {
         let roomy = "capacity = \"18kbps\"\nqueue = \"10KB\"";
         let slower = "min_bitrate = \"10kbps\"\nstart_bitrate = \"15kbps\"";
         assert_eq!(warnings(roomy, slower), [""; 0]);
+        let quic = warnings("capacity = \"60kbps\"", "kind = \"quic\"");
+        assert!(quic[0].starts_with("quic-1: its min_bitrate of 150 kbit/s is above"), "{quic:?}");
+        let falls = "capacity = [[\"0s\", \"2Mbps\"], [\"50s\", \"18kbps\"]]";
+        let told = warnings(falls, "");
+        assert!(told[0].starts_with("network.up: its queue has room for 675 bytes"), "{told:?}");
     }
 
     #[test]
