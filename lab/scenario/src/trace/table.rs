@@ -525,6 +525,10 @@ fn of_column(header: &[String], index: usize, options: &Options) -> Result<(Time
     if is_duration(name) {
         return lasts(header, index, options);
     }
+    if options.times.is_none() && has_word(name, &["end", "ends"]) && !has_word(name, &["start"]) {
+        let message = "seems to say when rows end; write times = \"end\", or \"start\" if not";
+        return Err(TraceError::of_file(&format!("{} {message}", quoted(name))));
+    }
     let chosen = options.time_unit.map(TimeDelta::as_secs_f64);
     let unit = chosen.or_else(|| unit::time_of_name(name));
     let clock = Clock::new(unit, chosen.is_some(), options);

@@ -209,6 +209,10 @@ fn the_column_of_times_need_not_be_the_first() {
     assert!(message.ends_with("the unit of 'rate' is not known; write unit"), "{message}");
     let two = "start_time,end_time,rate_mbps\n0,1,20\n1,2,30\n";
     assert_eq!(series(two, &Options::new(Want::Up)), TWO);
+    let ends = "end_time,rate_mbps\n0,9\n1,20\n2,30\n";
+    assert!(error(ends, &Options::new(Want::Up)).contains("write times = \"end\""));
+    let chosen = Options { times: Some(RowTimes::End), ..Options::new(Want::Up) };
+    assert_eq!(series(ends, &chosen), TWO);
 }
 
 #[test]
