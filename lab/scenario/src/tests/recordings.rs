@@ -253,6 +253,16 @@ fn a_list_in_an_object_is_found_or_named() {
     assert_eq!((up.loss, up.changes.loss[0].1), (LossModel::Random(0.0), LossModel::Random(0.1)));
     let four = Jitter::Uniform { amount: TimeDelta::from_millis(4), reorder: true };
     assert_eq!(up.changes.jitter[0], (Timestamp::from_secs(1), four));
+    let both = r#"{"uplink":{"trace_pattern":[{"duration":500,"capacity":300,"rtt":89}]},
+        "downlink":{"trace_pattern":[{"duration":500,"capacity":900,"rtt":20}]}}"#;
+    let delay = |keys: &str| {
+        let network = format!("[network.down]\ndelay = {{ trace = \"a.json\"{keys} }}");
+        let down = beside("a.json", both.as_bytes(), &network)?.hops.remove(0).down;
+        Ok::<_, String>(down.delay.at(Timestamp::ZERO).as_millis_f64())
+    };
+    assert_eq!(delay(", list = \"downlink.trace_pattern\""), Ok(10.0));
+    let error = delay("").unwrap_err();
+    assert!(error.contains("has rows of both directions"), "{error}");
     let deep = r#"{"data":{"rows":[{"t":0,"of":{"mbps":3}},{"t":1,"of":{"mbps":5}}]}}"#;
     let error = capacity("a.json", deep, "").unwrap_err();
     assert!(error.contains("an object with 'data', of no known program; write where"), "{error}");

@@ -68,8 +68,16 @@ pub(super) fn path(text: &str, options: &Options) -> Result<Vec<String>> {
     let path: &[&str] = if keys.have(&["start", "intervals"]) {
         &["intervals"]
     } else if keys.have(&["uplink"]) || keys.have(&["downlink"]) {
-        match options.want {
-            Want::Down => &["downlink", "trace_pattern"],
+        match (options.want, has_rows(text, "uplink"), has_rows(text, "downlink")) {
+            (Want::Down, ..) => &["downlink", "trace_pattern"],
+            (Want::Delay | Want::Loss | Want::Jitter, true, true) => {
+                let message = "has rows of both directions; write list = \
+                               \"uplink.trace_pattern\" or list = \"downlink.trace_pattern\"";
+                return Err(TraceError::of_file(message));
+            }
+            (Want::Delay | Want::Loss | Want::Jitter, false, true) => {
+                &["downlink", "trace_pattern"]
+            }
             _ => &["uplink", "trace_pattern"],
         }
     } else if keys.have(&["version", "entries"]) {
@@ -88,6 +96,12 @@ pub(super) fn path(text: &str, options: &Options) -> Result<Vec<String>> {
         return Err(TraceError::of_file(&message));
     };
     Ok(path.iter().map(|key| (*key).to_owned()).collect())
+}
+
+/// Whether a file of AlphaRTC has rows of this direction.
+fn has_rows(text: &str, direction: &str) -> bool {
+    let Ok(value) = serde_json::from_str::<Value>(text) else { return false };
+    value[direction]["trace_pattern"].as_array().is_some_and(|rows| !rows.is_empty())
 }
 
 /// The keys that lead to the longest list of rows, which are objects or lists.
