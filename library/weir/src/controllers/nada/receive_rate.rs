@@ -124,7 +124,7 @@ mod tests {
                     }
                 } else {
                     let next = Timestamp::from_millis(times.end);
-                    rate.on_unreported(next, SIZE * (reports / 10) as u64, length);
+                    rate.on_unreported(next, SIZE * (reports as f64 / 10.0), length);
                 }
             }
             let measured = rate.bitrate(length).unwrap().as_kbps_f64();
