@@ -3,7 +3,7 @@
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use weir_net::{Capacity, LinkConfig, LossModel, QueueLimit};
 
-use super::{Flow, Scenario};
+use super::{Direction, Flow, Scenario};
 
 /// Size of a full packet of media.
 const MEDIA_PACKET: DataSize = DataSize::from_bytes(1_200);
@@ -28,12 +28,24 @@ impl Scenario {
                 ));
             }
         }
+        let is_one_too_much = !warnings.is_empty();
         for (index, hop) in self.hops.iter().enumerate() {
-            for (direction, link) in [("up", &hop.up), ("down", &hop.down)] {
+            let ways = [(Direction::Up, "up", &hop.up), (Direction::Down, "down", &hop.down)];
+            for (direction, way, link) in ways {
                 let place = match self.hops.len() {
-                    1 => format!("network.{direction}"),
-                    _ => format!("network.hop[{}].{direction}", index + 1),
+                    1 => format!("network.{way}"),
+                    _ => format!("network.hop[{}].{way}", index + 1),
                 };
+                if !is_one_too_much
+                    && let Some((flows, least, carried)) = self.too_many(index, direction, link)
+                {
+                    warnings.push(format!(
+                        "{place}: the min_bitrates of {flows} flows are {} kbit/s together, above \
+                         the {} kbit/s that it carries; what is above is lost, so write lower ones",
+                        least.as_kbps_f64(),
+                        carried.as_kbps_f64().round(),
+                    ));
+                }
                 if link.loss == LossModel::Random(1.0) && link.changes.loss.is_empty() {
                     warnings.push(format!(
                         "{place}: a loss of 1 loses every packet; write 0.01 or \"1%\" for 1 %"
@@ -51,6 +63,39 @@ impl Scenario {
             }
         }
         warnings
+    }
+
+    /// How many flows may not go below what a link carries while they are there together, the least
+    /// that they send, and the mean of what it carries.
+    fn too_many(
+        &self,
+        hop: usize,
+        direction: Direction,
+        link: &LinkConfig,
+    ) -> Option<(usize, Bitrate, Bitrate)> {
+        let mut crossing: Vec<&Flow> = self.flows.iter().collect();
+        crossing.retain(|flow| flow.direction == direction && flow.hops.contains(&hop));
+        for newest in &crossing {
+            let (mut flows, mut least) = (0, Bitrate::ZERO);
+            let mut stop = Timestamp::ZERO + self.duration;
+            for flow in &crossing {
+                let Some(media) = flow.traffic.media() else { continue };
+                if flow.start <= newest.start && newest.start < flow.stop {
+                    flows += 1;
+                    least = least + media.settings.limits.min();
+                    stop = stop.min(flow.stop);
+                }
+            }
+            if flows < 2 || stop <= newest.start {
+                continue;
+            }
+            let seconds = (stop - newest.start).as_secs_f64();
+            let carried = Bitrate::from_bps_f64(link.bits(newest.start, stop)? / seconds);
+            if carried < least {
+                return Some((flows, least, carried));
+            }
+        }
+        None
     }
 
     /// The mean of what the narrowest hop carries while a flow is active; `None` without a limit.
@@ -116,6 +161,17 @@ mod tests {
         let falls = "capacity = [[\"0s\", \"2Mbps\"], [\"50s\", \"18kbps\"]]";
         let told = warnings(falls, "");
         assert!(told[0].starts_with("network.up: its queue has room for 675 bytes"), "{told:?}");
+    }
+
+    #[test]
+    fn flows_that_are_too_many_together_are_told() {
+        let third = "[[flow]]\n[[flow]]\nstart = \"30s\"";
+        let told = "network.up: the min_bitrates of 3 flows are 450 kbit/s together, above the 400 \
+                    kbit/s that it carries; what is above is lost, so write lower ones";
+        assert_eq!(warnings("capacity = \"400kbps\"", third), [told]);
+        assert_eq!(warnings("capacity = \"450kbps\"", third), [""; 0]);
+        let one_by_one = "stop = \"20s\"\n[[flow]]\nstart = \"20s\"";
+        assert_eq!(warnings("capacity = \"200kbps\"", one_by_one), [""; 0]);
     }
 
     #[test]
