@@ -13,7 +13,9 @@ declare! {
         /// those that it could carry while any of them was active. With several bottlenecks, the
         /// value of the fullest one.
         utilization: Option<f64> = "ratio", Higher, [Capacity];
-        /// The same for each bottleneck, by its number, if there are several.
+        /// The same for each bottleneck, by its number, if there are several. A flow that crosses
+        /// several counts in each with the bits of the one that is the narrowest at the time: where
+        /// they take turns, the values are too low.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         hops: BTreeMap<String, f64> = "ratio", Higher, [Capacity];
     }
