@@ -102,6 +102,13 @@ struct Parts {
     counted: Range<usize>,
 }
 
+/// Why a run's values are left out. A call that was made elsewhere has no other run, so it is shown
+/// up to where it broke off.
+fn exclusion(record: &Reader) -> Option<Exclusion> {
+    let is_elsewhere = matches!(record.info.subject, Subject::Analyzed { .. });
+    record.exclusion().filter(|it| !(is_elsewhere && *it == Exclusion::Failed))
+}
+
 /// The ranges of runs with these exclusions, in rising order.
 fn parts(exclusions: &[Option<Exclusion>]) -> Parts {
     let all = exclusions.len();
@@ -140,7 +147,7 @@ impl<'a> Column<'a> {
     fn of(runs: &'a [Run]) -> Self {
         let info = &runs[0].record.info;
         let exclusions: Vec<Option<Exclusion>> =
-            runs.iter().map(|run| run.record.exclusion()).collect();
+            runs.iter().map(|run| exclusion(&run.record)).collect();
         let Parts { shown, left_out, counted } = parts(&exclusions);
         Self {
             controller: &runs[0].summary.controller,

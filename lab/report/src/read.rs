@@ -27,7 +27,7 @@ use super::cellular::Bearers;
 use super::events::Thinner;
 use super::series::{Average, Curve, Grid, Pen};
 use super::server::Lanes;
-use super::{Detail, Run, controllers, drawn_flows, format, is_of_column, parts};
+use super::{Detail, Run, controllers, drawn_flows, exclusion, format, is_of_column, parts};
 
 /// Number of runs that are read before their curves are added up.
 const BATCH: usize = 64;
@@ -215,7 +215,7 @@ fn jobs(records: Vec<Reader>, detail: fn(usize) -> Detail) -> Vec<Job> {
         let with_details = simulated.unwrap_or(0);
         let mut number = 0;
         for of_column in of_scenario.chunk_by(|a, b| is_of_column(&a.info, &b.info)) {
-            let exclusions: Vec<_> = of_column.iter().map(Reader::exclusion).collect();
+            let exclusions: Vec<_> = of_column.iter().map(exclusion).collect();
             let shown = parts(&exclusions).shown;
             let durations = of_column[shown.clone()].iter().map(|it| it.scenario.duration);
             let duration = durations.max().unwrap_or_default();

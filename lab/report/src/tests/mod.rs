@@ -481,6 +481,19 @@ fn a_failed_call_counts_in_the_success_ratio_and_in_no_mean() {
 }
 
 #[test]
+fn a_call_that_was_made_elsewhere_has_its_curves_although_it_broke_off() {
+    let mut record = judged("chromium", Engine::Call, 1, 0.5);
+    record.info.subject = Subject::Analyzed { dump: "a.gz".into(), open_loop: None };
+    let calls = json!({ "calls": [{ "call": 1, "failure": "it failed" }], "bent": false });
+    record.call = Some(call_file(calls));
+    let report = Report::of_records(&[record], "");
+    let scenario = &report.scenarios[0];
+    assert_eq!(scenario.groups[0].seeds, ["1"]);
+    assert!(scenario.duration_s > 0.0);
+    assert_eq!(report.participants[0].success_ratio, Some(0.0));
+}
+
+#[test]
 fn a_real_call_stands_beside_its_simulation_with_its_error() {
     let records = [
         judged("gcc", Engine::Sim, 1, 1.0),
