@@ -160,6 +160,7 @@ fn history(events: &[&ConnectionEvent], last_s: f64) -> ConnectionHistory {
                 is_closed = true;
                 continue;
             }
+            ConnectionChange::Hidden(_) => continue,
         };
         if by == "ICE" {
             ice_is_down = matches!(state, ConnectionState::Disconnected | ConnectionState::Failed);

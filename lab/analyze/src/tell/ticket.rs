@@ -6,7 +6,7 @@ use crate::judge::call::Call;
 use crate::judge::judgement::{self, Judgement, Outcome};
 use crate::judge::rules::LOSS;
 use crate::measure::connectivity;
-use crate::read::dump::StreamDirection;
+use crate::read::dump::{ConnectionChange, ConnectionEvent, StreamDirection};
 use crate::read::time_of_day::{clock, date_and_clock};
 use crate::tell::advice::advice;
 use crate::tell::noticed::{disturbs_others, is_mute, noticed, perhaps_noticed};
@@ -19,6 +19,7 @@ pub(crate) fn ticket(call: &Call<'_>, judgement: &Judgement) -> String {
         zero_ms: call.dump.zero_ms,
         noticed_rtt_ms: judgement::noticed_rtt_ms(call),
         interfaces: interfaces(call),
+        hidden: hidden(&call.dump.events),
     };
     of_judgement(judgement, &facts)
 }
@@ -30,6 +31,8 @@ struct Facts {
     /// Round trips that people who talk notice.
     noticed_rtt_ms: Option<f64>,
     interfaces: Vec<Used>,
+    /// When the page was behind another one, in s.
+    hidden: Vec<(f64, f64)>,
 }
 
 /// The interface of a connection from a time in s on.
@@ -37,6 +40,21 @@ struct Used {
     connection: String,
     from_s: f64,
     interface: Interface,
+}
+
+fn hidden(events: &[ConnectionEvent]) -> Vec<(f64, f64)> {
+    let (mut spans, mut since) = (Vec::new(), None);
+    for event in events {
+        match event.change {
+            ConnectionChange::Hidden(true) => since = since.or(Some(event.time_s)),
+            ConnectionChange::Hidden(false) => {
+                spans.extend(since.take().map(|from| (from, event.time_s)));
+            }
+            _ => {}
+        }
+    }
+    spans.extend(since.map(|from| (from, f64::INFINITY)));
+    spans
 }
 
 fn interfaces(call: &Call<'_>) -> Vec<Used> {
@@ -60,6 +78,16 @@ impl Facts {
             }
         }
         at.or_else(|| self.interfaces.last().map(|it| it.interface))
+    }
+
+    /// Whether what the page drew itself was missing while nobody could see the page.
+    fn was_hidden(&self, found: &Found) -> bool {
+        let is_drawn = matches!(
+            found.evidence,
+            Evidence::Source(Source::Little { .. } | Source::Easy { .. } | Source::Few { .. })
+        );
+        let common = |(from, to): &(f64, f64)| to.min(found.to_s) - from.max(found.from_s);
+        is_drawn && 2.0 * self.hidden.iter().map(common).fold(0.0, f64::max) > found.seconds()
     }
 
     /// `In the call of 2026-11-23 04:32:47 UTC (17 s)`
@@ -104,6 +132,9 @@ fn of_judgement(judgement: &Judgement, facts: &Facts) -> String {
 
 /// What is asked of someone in whose call nothing was found.
 const ASK: &str = "If something was bad all the same, please tell us what, and at what time.";
+
+const HIDDEN: &str = "The call was behind another tab, where the app drew no picture.";
+const IN_FRONT: &str = "Please keep the call in front, or in a window of its own.";
 
 /// What did no harm that is known, and may yet explain what someone noticed.
 fn remarks(found: &[Found], facts: &Facts) -> String {
@@ -160,8 +191,11 @@ fn harm(found: &[Found], facts: &Facts) -> String {
     let worst = if is_worst_of_several(shown) { ", the worst" } else { "" };
     let of_cause = why(&told, shown);
     let interface = facts.interface(of_cause);
-    let (begin, reason) = (facts.begin(), reason(of_cause, interface));
-    let advice = advice(of_cause, interface);
+    let begin = facts.begin();
+    let (reason, advice) = match facts.was_hidden(of_cause) {
+        true => (HIDDEN.into(), IN_FRONT.into()),
+        false => (reason(of_cause, interface), advice(of_cause, interface)),
+    };
     format!("{begin}, {what}{worst}{when}. {reason} {advice}")
 }
 
@@ -345,8 +379,8 @@ mod tests {
         let outcome = if is_good { Outcome::Good } else { Outcome::Limited };
         let good_time = GoodTime::default();
         let judgement = Judgement { found: found.to_vec(), good_time, outcome };
-        let interfaces = Vec::new();
-        let facts = Facts { duration_s, zero_ms, noticed_rtt_ms: None, interfaces };
+        let (interfaces, hidden) = (Vec::new(), Vec::new());
+        let facts = Facts { duration_s, zero_ms, noticed_rtt_ms: None, interfaces, hidden };
         of_judgement(&judgement, &facts)
     }
 
@@ -427,6 +461,14 @@ mod tests {
             let text = ticket(&[of((0.0, 0.0), Evidence::Refused(refusal))], 60.0, None);
             assert!(text.contains(reason) && text.contains("could not be used"), "{text}");
         }
+    }
+
+    #[test]
+    fn a_page_that_draws_its_picture_in_front_only_is_asked_to_stay_there() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/dumps/hidden-canvas.rtcstats.gz");
+        let text = crate::answer(&crate::read(file.as_ref()).unwrap()).ticket;
+        assert!(text.contains("behind another tab") && text.contains("in front"), "{text}");
+        assert!(!text.contains("camera"), "{text}");
     }
 
     #[test]
@@ -522,7 +564,13 @@ mod tests {
             used("6-1", 1.0, Interface::Wifi),
             used("6-1", 30.0, Interface::Ethernet),
         ];
-        let facts = Facts { duration_s: 60.0, zero_ms: None, noticed_rtt_ms: None, interfaces };
+        let facts = Facts {
+            duration_s: 60.0,
+            zero_ms: None,
+            noticed_rtt_ms: None,
+            interfaces,
+            hidden: Vec::new(),
+        };
         let at = |from_s| of((from_s, from_s + 5.0), Evidence::Interruption);
         assert_eq!(facts.interface(&at(0.0)), Some(Interface::Wifi));
         assert_eq!(facts.interface(&at(10.0)), Some(Interface::Wifi));

@@ -69,6 +69,8 @@ pub enum ConnectionChange {
     Restart,
     /// The application closed the connection.
     Close,
+    /// The page went behind another tab or window, or came back. It names no connection.
+    Hidden(bool),
 }
 
 /// A state of ICE, of DTLS or of a connection.
@@ -126,6 +128,7 @@ impl EventLog {
             "createOffer",
             "create",
             "close",
+            "visibilitychange",
         ];
         known.contains(&name.strip_prefix("on").unwrap_or(name)) || refused_method(name).is_some()
     }
@@ -213,6 +216,7 @@ fn change(name: &str, value: &Value) -> Option<ConnectionChange> {
         "restartIce" => Some(ConnectionChange::Restart),
         "createOffer" if asks_for_restart(value) => Some(ConnectionChange::Restart),
         "close" => Some(ConnectionChange::Close),
+        "visibilitychange" => Some(ConnectionChange::Hidden(value.as_str()? == "hidden")),
         _ => None,
     }
 }

@@ -222,7 +222,7 @@ impl Reader {
         }
         let Some(connection) = connection else {
             // What the page itself asked for, such as a camera, has no connection.
-            if name.ends_with("OnFailure") {
+            if name.ends_with("OnFailure") || name == "visibilitychange" {
                 self.note("", &name, &event);
             }
             return Ok(());
