@@ -38,6 +38,10 @@ fn after(command: &Command) -> Option<String> {
                 "-o report.html draws it; --scenario met.toml makes its network a scenario".into(),
             ),
         },
+        Command::Check(args) if args.junit.is_none() => {
+            Some("--list shows each expectation, --junit check.xml is for CI".into())
+        }
+        Command::Compare(_) => Some("weir report BEFORE AFTER -o report.html draws both".into()),
         _ => None,
     }
 }
