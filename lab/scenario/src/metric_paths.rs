@@ -64,6 +64,12 @@ fn all() -> impl Iterator<Item = &'static Declared> {
     KINDS.iter().flat_map(|(_, declared)| declared.iter())
 }
 
+/// All that a participant can be asked, in words.
+pub fn of_participants() -> String {
+    let paths: Vec<&str> = ParticipantMetrics::DECLARED.iter().map(|it| it.path).collect();
+    paths.join(", ")
+}
+
 /// What to write in the place of a path that names nothing here: where it has a meaning, the values
 /// of a metric that has several, the nearest name, or all metrics by what has them.
 pub fn unknown(path: &str) -> String {

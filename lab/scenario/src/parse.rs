@@ -378,13 +378,11 @@ fn participant_metric(table: &Table) -> Result<String> {
         return Ok(path);
     }
     let with_prefix = format!("{PARTICIPANT_PREFIX}{path}");
-    let near = match metric_paths::names_participant(&with_prefix) {
-        true => with_prefix.as_str(),
-        false => "participant.frame_rate",
+    let advice = match metric_paths::names_participant(&with_prefix) {
+        true => format!("write \"{with_prefix}\""),
+        false => format!("there are {}", metric_paths::of_participants()),
     };
-    let message =
-        format!("a participant has no metric {}; write one such as \"{near}\"", quoted(&path));
-    Err(item.error(&message))
+    Err(item.error(&format!("a participant has no metric {}; {advice}", quoted(&path))))
 }
 
 /// Refuses an expectation of a metric that its flows cannot have, because it would always fail.
