@@ -183,9 +183,10 @@ fn harm(found: &[Found], facts: &Facts) -> String {
     };
     let zero_ms = facts.zero_ms;
     let when = match (at(shown.from_s, zero_ms), at(shown.to_s, zero_ms)) {
-        _ if shown.rule().is_end() => String::new(),
+        _ if shown.rule() == RuleName::NeverConnected => String::new(),
         (Some(from), Some(to)) if from != to => format!(" between {from} and {to}"),
         (Some(from), _) => format!(" at {from}"),
+        _ if shown.from_s == shown.to_s => format!(" after {:.0} s", shown.from_s),
         _ => format!(" from {:.0} to {:.0} s", shown.from_s, shown.to_s),
     };
     let worst = if is_worst_of_several(shown) { ", the worst" } else { "" };
