@@ -25,6 +25,7 @@ pub(crate) fn ticket(call: &Call<'_>, judgement: &Judgement) -> String {
 }
 
 /// What a ticket says besides what was found.
+#[derive(Default)]
 struct Facts {
     duration_s: f64,
     zero_ms: Option<f64>,
@@ -86,8 +87,11 @@ impl Facts {
             found.evidence,
             Evidence::Source(Source::Little { .. } | Source::Easy { .. } | Source::Few { .. })
         );
-        let common = |(from, to): &(f64, f64)| to.min(found.to_s) - from.max(found.from_s);
-        is_drawn && 2.0 * self.hidden.iter().map(common).fold(0.0, f64::max) > found.seconds()
+        let mut seconds = 0.0;
+        for (from, to) in &self.hidden {
+            seconds += (to.min(found.to_s) - from.max(found.from_s)).max(0.0);
+        }
+        is_drawn && 2.0 * seconds > found.seconds()
     }
 
     /// `In the call of 2026-11-23 04:32:47 UTC (17 s)`
@@ -380,8 +384,7 @@ mod tests {
         let outcome = if is_good { Outcome::Good } else { Outcome::Limited };
         let good_time = GoodTime::default();
         let judgement = Judgement { found: found.to_vec(), good_time, outcome };
-        let (interfaces, hidden) = (Vec::new(), Vec::new());
-        let facts = Facts { duration_s, zero_ms, noticed_rtt_ms: None, interfaces, hidden };
+        let facts = Facts { duration_s, zero_ms, ..Facts::default() };
         of_judgement(&judgement, &facts)
     }
 
@@ -565,13 +568,7 @@ mod tests {
             used("6-1", 1.0, Interface::Wifi),
             used("6-1", 30.0, Interface::Ethernet),
         ];
-        let facts = Facts {
-            duration_s: 60.0,
-            zero_ms: None,
-            noticed_rtt_ms: None,
-            interfaces,
-            hidden: Vec::new(),
-        };
+        let facts = Facts { duration_s: 60.0, interfaces, ..Facts::default() };
         let at = |from_s| of((from_s, from_s + 5.0), Evidence::Interruption);
         assert_eq!(facts.interface(&at(0.0)), Some(Interface::Wifi));
         assert_eq!(facts.interface(&at(10.0)), Some(Interface::Wifi));
