@@ -42,6 +42,23 @@ pub(crate) fn longest(
     longest
 }
 
+/// Says so if a finding is the longest of several times apart, of its connection and direction.
+pub(crate) fn of_several(found: &[Found], longest: &Found) -> String {
+    let direction = |it: &Found| it.subject.stream().map(|stream| stream.direction);
+    let mut times: Vec<&Found> = found.iter().filter(|it| it.rule() == longest.rule()).collect();
+    times.retain(|it| {
+        it.subject.connection() == longest.subject.connection()
+            && direction(it) == direction(longest)
+    });
+    times.sort_by(|a, b| a.from_s.total_cmp(&b.from_s));
+    let (mut count, mut until_s) = (0, f64::MIN);
+    for found in times {
+        count += usize::from(found.from_s >= until_s);
+        until_s = until_s.max(found.to_s);
+    }
+    if count > 1 { format!(", the longest of {count} times") } else { String::new() }
+}
+
 /// What the path carried while a finding of capacity held.
 struct Bottleneck {
     /// Whether the capacity had been larger.

@@ -11,7 +11,7 @@ use crate::judge::rules::LOSS;
 use crate::measure::samples::{Sample, losses};
 use crate::read::dump::{Dump, StreamDirection};
 use crate::read::format::Format;
-use crate::tell::bottleneck::{capacity, longest};
+use crate::tell::bottleneck::{capacity, longest, of_several};
 use crate::tell::says::{mbps, percent, spikes, whose_estimate};
 
 /// A finding that ends so shortly before the dump, in s, had no end.
@@ -169,7 +169,8 @@ impl Reader<'_> {
             let (share, alone) = self.lost_on_the_link(found);
             let of = self.whose(found).map(|name| format!(" of {name}")).unwrap_or_default();
             let (share, span) = (percent(share), found.span());
-            said.push(format!("{link}{of} lost {share} of the packets {span}{alone}"));
+            let more = of_several(&self.judgement.found, found);
+            said.push(format!("{link}{of} lost {share} of the packets {span}{alone}{more}"));
         }
         add_joined(sentences, &said);
         sentences.extend(self.air_time());

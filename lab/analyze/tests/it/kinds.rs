@@ -73,6 +73,17 @@ fn a_time_in_which_all_is_lost_weighs_as_much_as_any_other() {
     assert!(answer.verdict.starts_with(words), "{}", answer.verdict);
 }
 
+#[test]
+fn of_several_outages_the_verdict_says_how_many() {
+    let answer = minute(|second, now| {
+        if [10, 11, 30, 31, 32, 50].contains(&second) {
+            lose(now, 1.0);
+        }
+    });
+    let words = "Downlink lost 100.0 % of the packets from 29 to 32 s, the longest of 3 times";
+    assert!(answer.verdict.starts_with(words), "{}", answer.verdict);
+}
+
 /// Packets of a second of a stream that came, and those that are counted as lost in it, of an
 /// outage from `from_s` to `to_s`: the first packet behind it shows the gap.
 fn of_outage(second: u64, usual: u64, (from_s, to_s): (f64, f64)) -> (u64, i64) {
@@ -361,6 +372,15 @@ fn a_video_that_stops_is_not_good_for_the_rest_of_the_call() {
     let words =
         "No video was received from 19 to 39 s, and none of it was lost: the far end paused";
     check(&answer, words, &["nothing received"]);
+}
+
+#[test]
+fn a_sound_of_which_no_packet_ever_came_is_not_good() {
+    let answer = minute(|_, now| {
+        let sound = &mut now.received_audio;
+        (sound.packets, sound.bytes) = (0, 0);
+    });
+    check(&answer, "No audio was received", &["nothing received"]);
 }
 
 /// Nothing comes from 20 s on for so long. Then it comes at once, or goes on.

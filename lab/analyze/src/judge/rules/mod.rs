@@ -280,7 +280,8 @@ pub const RULES: &[Rule] = &[
             before: stream.usual_frame_rate.unwrap_or_default(),
         },
     ),
-    // No packet of a stream that came before, and none is lost.
+    // No packet of a stream that came before, or never one of a stream that was announced, and
+    // none is lost.
     Rule::new(
         RuleName::NothingReceived,
         5.0,

@@ -71,13 +71,20 @@ impl Moment<'_> {
             && !self.queues()
     }
 
-    /// A stream that has begun brings nothing, and nothing of it is lost.
+    /// Whether no packet of the stream ever came, although the path is there. Servers and
+    /// browsers announce streams before their first packet.
+    fn never_came(&self) -> bool {
+        let last = self.stream.samples.last();
+        last.is_some_and(|it| it.packets_so_far == 0) && self.sample().rtt_ms.is_some()
+    }
+
+    /// A stream that has begun, or that was announced, brings nothing, and nothing of it is lost.
     pub(super) fn is_nothing_received(&self) -> bool {
         let sample = self.sample();
         self.stream.direction == StreamDirection::Received
             && sample.packets == 0
             && sample.loss.unwrap_or(0.0) == 0.0
-            && self.has_begun()
+            && (self.has_begun() || self.never_came())
     }
 
     /// Sound that has begun is not sent.
