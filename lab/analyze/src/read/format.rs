@@ -194,6 +194,14 @@ pub(crate) fn other(first: &[u8]) -> Option<&'static str> {
              chrome://webrtc-internals",
         );
     }
+    // `[1201/170812.345:INFO:call.cc(12)]`: in JSON, no colon stands there.
+    let head = text.split([']', '"', '{']).next().unwrap_or_default();
+    if head.starts_with('[') && head.contains(':') {
+        return Some(
+            "this is the log of a program, which has no statistics: save a dump of \
+             chrome://webrtc-internals",
+        );
+    }
     text.starts_with('[').then_some(
         "this is a JSON list without reports of getStats: each report needs objects with a type, \
          such as inbound-rtp",

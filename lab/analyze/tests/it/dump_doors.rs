@@ -235,6 +235,9 @@ fn what_is_no_dump_is_named_with_what_to_do() {
     assert!(refused(r#"{ "log": { "version": "1.2", "entries": [] } }"#).contains("a HAR"));
     assert!(refused("v=0\r\no=- 1 2 IN IP4 127.0.0.1\r\n").contains("session description"));
     assert!(refused(r#"[{"type":"getUserMedia","ts":1}]"#).contains("a JSON list"));
+    for log in ["[001:234] (call.cc:12): Call", "[1:2:1201/170812.345:INFO:call.cc(12)] Call"] {
+        assert!(refused(log).contains("the log of a program"), "{log}");
+    }
     assert!(refused("hello").contains("none of the known formats"));
     let closed = refused(r#"{"getUserMedia":[],"PeerConnections":{},"UserAgent":"x"}"#);
     assert!(closed.contains("the other one (rtcstats dump)"), "{closed}");
