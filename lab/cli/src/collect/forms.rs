@@ -72,12 +72,18 @@ pub fn of_body(body: &[u8], connection: &str, now_ms: f64) -> Result<Vec<String>
             return Err(());
         }
     }
-    Ok(lines)
+    if lines.is_empty() { Err(()) } else { Ok(lines) }
 }
 
 /// Whether this is an object of a report.
 fn is_statistics(value: &Value) -> bool {
     value.get("type").is_some_and(Value::is_string)
+}
+
+/// Whether this is an object of a report in a list, which has its id, or at least its time.
+fn is_listed_statistics(value: &Value) -> bool {
+    let has = |member| value.get(member).is_some();
+    is_statistics(value) && (has("id") || has("timestamp"))
 }
 
 /// Adds the snapshots in a value as events: its own, or those in its parts. Values are nested at
@@ -87,7 +93,7 @@ fn add_snapshots(value: Value, connection: &str, now_ms: f64, lines: &mut Vec<St
         Value::Object(parts) if parts.values().any(is_statistics) => {
             lines.push(snapshot(parts, connection, now_ms));
         }
-        Value::Array(list) if list.iter().any(is_statistics) => {
+        Value::Array(list) if list.iter().any(is_listed_statistics) => {
             let mut objects = Map::new();
             for (number, object) in list.into_iter().enumerate() {
                 let id = object.get("id").and_then(Value::as_str).map(String::from);
@@ -176,7 +182,8 @@ mod tests {
         assert_eq!(lines[0], r#"["ontrack","0",1,1700000000000]"#);
         let last = r#"["getStats","1",{"i":{"id":"i","type":"inbound-rtp"}},1700000000000.0]"#;
         assert_eq!(lines[2], last);
-        for odd in ["7", "{", "[{}]", "null", "{}", r#"{"log":{"entries":[]}}"#] {
+        let event = r#"[{"type":"getUserMedia","ts":1}]"#;
+        for odd in ["", "7", "{", "[{}]", "null", "{}", event, r#"{"log":{"entries":[]}}"#] {
             assert_eq!(of_body(odd.as_bytes(), "0", 1.7e12), Err(()), "{odd}");
         }
         let one = r#"{"o":{"type":"codec"}}"#;
