@@ -23,9 +23,14 @@ impl Found {
 }
 
 impl Found {
-    /// `from 5 to 15 s`
+    /// `from 5 to 15 s`, or `from 5 to 14.5 s`: half seconds are the steps of captures, and a share
+    /// of packets is that of the span that is printed.
     pub fn span(&self) -> String {
-        format!("from {:.0} to {:.0} s", self.from_s, self.to_s)
+        let [from, to] = [self.from_s, self.to_s].map(|s| {
+            let is_half = (s.fract() - 0.5).abs() < 1e-9;
+            if is_half { format!("{s:.1}") } else { format!("{s:.0}") }
+        });
+        format!("from {from} to {to} s")
     }
 }
 

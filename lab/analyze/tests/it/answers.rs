@@ -361,7 +361,7 @@ fn what_was_lost_on_another_s_way_to_the_server_is_no_loss_of_this_end_s() {
     let verdict = answer(&dump).verdict;
     // Most of it was sent again under its own numbers, and came late: of the 132 packets between
     // 10.5 and 14 s, 13 never came.
-    let words = "Of what the far end sent, 9.8 % was lost from 10 to 14 s, before the server";
+    let words = "Of what the far end sent, 9.8 % was lost from 10.5 to 14 s, before the server";
     assert!(verdict.contains(words), "{verdict}");
     assert!(!verdict.contains("Downlink"), "{verdict}");
 }

@@ -31,6 +31,14 @@ fn drawn(index: usize, of_1000: u32) -> bool {
 // --- Losses ---
 
 #[test]
+fn a_share_of_packets_is_that_of_the_span_that_is_printed() {
+    // From 10.2 to 13.2 s all is lost: 150 of the 175 packets between 10 and 13.5 s.
+    let verdict = verdict(voices(|index| !(510..660).contains(&index)));
+    let words = "Downlink lost 85.7 % of the packets from 10 to 13.5 s";
+    assert!(verdict.starts_with(words), "{verdict}");
+}
+
+#[test]
 fn losses_by_chance_have_the_share_of_the_whole_call() {
     for of_1000 in [25, 40, 80, 200] {
         let frames = voices(|index| !drawn(index, of_1000));
