@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 use weir_analyze::{ConnectionRow, StreamDirection, StreamFacts, StreamRow};
+use weir_metrics::speech_rating;
 use weir_record::calls::stats::Kind;
 
 use crate::table::{aligned, number};
 
-const HEAD: [&str; 18] = [
+const HEAD: [&str; 19] = [
     "stream",
     "codec",
     "by",
@@ -25,10 +26,11 @@ const HEAD: [&str; 18] = [
     "PLI",
     "key frames",
     "buffer ms",
+    "MOS",
 ];
 /// Columns that are left out if no stream has a value in them. The others are always there.
-const OPTIONAL: [&str; 10] =
-    ["by", "from", "to", "size", "fps", "gap s", "NACK", "PLI", "key frames", "buffer ms"];
+const OPTIONAL: [&str; 11] =
+    ["by", "from", "to", "size", "fps", "gap s", "NACK", "PLI", "key frames", "buffer ms", "MOS"];
 /// Columns of text.
 const TEXTS: usize = 5;
 
@@ -72,7 +74,22 @@ fn cells(row: &StreamRow) -> Vec<String> {
         whole(row.picture_losses),
         whole(row.key_frames),
         number(row.jitter_buffer_ms, 0),
+        number(mos(row), 1),
     ]
+}
+
+/// Mean opinion score that a model expects of received speech in Opus, 1 to 4.5 [G107 Annex B]: by
+/// half a round trip with the jitter buffer, and by the share of it that was made up, or was lost.
+/// Of other codecs, the model's parameters are not here.
+fn mos(row: &StreamRow) -> Option<f64> {
+    let is_opus = row.codec.as_deref().is_some_and(|it| it.eq_ignore_ascii_case("opus"));
+    if !is_opus || row.direction != StreamDirection::Received || row.expected == 0 {
+        return None;
+    }
+    let delay_ms = row.rtt_ms? / 2.0 + row.jitter_buffer_ms?;
+    let rating = speech_rating(delay_ms, row.concealed_ratio.or(row.loss_ratio)?);
+    let cubic = rating * (rating - 60.0) * (100.0 - rating) * 7e-6;
+    Some((1.0 + 0.035 * rating + cubic).max(1.0))
 }
 
 fn name(row: &StreamRow) -> String {
@@ -136,6 +153,7 @@ pub fn stream_json(row: &StreamRow) -> Value {
         "key_frames": row.key_frames,
         "jitter_buffer_ms": row.jitter_buffer_ms,
         "concealed_ratio": row.concealed_ratio,
+        "mos": mos(row),
         "packets": row.packets.as_ref().map(packets_json),
     })
 }
