@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes lab/watch/weir-watch.wasm, the rules of `weir analyze` for a page. It is not in the repository, because each
 # change of a rule changes it. A nightly compiler with the component rust-src builds the standard library with it, without
-# the texts of panics: 354 kB, and this script fails beyond 370. Another compiler makes a larger one, which is said. With
+# the texts of panics: 377 kB, and this script fails beyond 400. Another compiler makes a larger one, which is said. With
 # --quick it is built without optimisations, for tests. --size builds it and looks at its size only. With --missing it only prints why it cannot; nothing if it can.
 set -eu
 . "$(dirname "$0")/../usage.sh"
@@ -36,8 +36,8 @@ else
     RUSTFLAGS='-Zunstable-options -Cpanic=immediate-abort -Zfmt-debug=none -Zlocation-detail=none' build cargo +nightly rustc \
         -Z build-std=std,panic_abort -Z build-std-features=optimize_for_size
     size=$(wc -c < "$target/$triple/$folder/weir_watch.wasm")
-    if [ "$size" -gt 370000 ]; then
-        echo "watch-wasm: $size bytes; at most 370000 are promised" >&2
+    if [ "$size" -gt 400000 ]; then
+        echo "watch-wasm: $size bytes; at most 400000 are promised" >&2
         exit 1
     fi
 fi

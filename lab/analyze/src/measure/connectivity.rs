@@ -82,6 +82,26 @@ struct ConnectionHistory {
     configured: Option<(usize, usize)>,
 }
 
+/// When the page was behind another tab or window, in s.
+pub(crate) fn hidden(events: &[ConnectionEvent]) -> Vec<(f64, f64)> {
+    let (mut spans, mut since) = (Vec::new(), None);
+    for event in events {
+        match event.change {
+            ConnectionChange::Hidden(true) => since = since.or(Some(event.time_s)),
+            ConnectionChange::Hidden(false) => {
+                if let Some(from) = since.take() {
+                    spans.push((from, event.time_s));
+                }
+            }
+            _ => {}
+        }
+    }
+    if let Some(from) = since {
+        spans.push((from, f64::INFINITY));
+    }
+    spans
+}
+
 /// What happened to each connection, by the order of their first events.
 fn histories(events: &[ConnectionEvent], last_s: f64) -> Vec<(String, ConnectionHistory)> {
     let mut names: Vec<&str> = Vec::new();

@@ -44,12 +44,15 @@ pub(crate) fn longest(
 
 /// Says so if a finding is the longest of several times apart, of its connection and direction.
 pub(crate) fn of_several(found: &[Found], longest: &Found) -> String {
-    let direction = |it: &Found| it.subject.stream().map(|stream| stream.direction);
-    let mut times: Vec<&Found> = found.iter().filter(|it| it.rule() == longest.rule()).collect();
-    times.retain(|it| {
-        it.subject.connection() == longest.subject.connection()
-            && direction(it) == direction(longest)
-    });
+    let mut times: Vec<&Found> = Vec::new();
+    for one in found {
+        let is_alike = one.rule() == longest.rule()
+            && one.subject.connection() == longest.subject.connection()
+            && one.subject.is_sent() == longest.subject.is_sent();
+        if is_alike {
+            times.push(one);
+        }
+    }
     times.sort_by(|a, b| a.from_s.total_cmp(&b.from_s));
     let (mut count, mut until_s) = (0, f64::MIN);
     for found in times {

@@ -26,12 +26,14 @@ impl Found {
     /// `from 5 to 15 s`, or `from 5 to 14.5 s`: half seconds are the steps of captures, and a share
     /// of packets is that of the span that is printed.
     pub fn span(&self) -> String {
-        let [from, to] = [self.from_s, self.to_s].map(|s| {
-            let is_half = (s.fract() - 0.5).abs() < 1e-9;
-            if is_half { format!("{s:.1}") } else { format!("{s:.0}") }
-        });
-        format!("from {from} to {to} s")
+        format!("from {} to {} s", halves(self.from_s), halves(self.to_s))
     }
+}
+
+/// A time in s, with its half second if it has one.
+fn halves(seconds: f64) -> String {
+    let is_half = (seconds.fract() - 0.5).abs() < 1e-9;
+    if is_half { format!("{seconds:.1}") } else { format!("{seconds:.0}") }
 }
 
 impl Evidence {

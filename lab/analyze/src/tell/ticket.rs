@@ -6,7 +6,7 @@ use crate::judge::call::Call;
 use crate::judge::judgement::{self, Judgement, Outcome};
 use crate::judge::rules::LOSS;
 use crate::measure::connectivity;
-use crate::read::dump::{ConnectionChange, ConnectionEvent, StreamDirection};
+use crate::read::dump::StreamDirection;
 use crate::read::time_of_day::{clock, date_and_clock};
 use crate::tell::advice::advice;
 use crate::tell::noticed::{disturbs_others, is_mute, noticed, perhaps_noticed};
@@ -19,7 +19,7 @@ pub(crate) fn ticket(call: &Call<'_>, judgement: &Judgement) -> String {
         zero_ms: call.dump.zero_ms,
         noticed_rtt_ms: judgement::noticed_rtt_ms(call),
         interfaces: interfaces(call),
-        hidden: hidden(&call.dump.events),
+        hidden: connectivity::hidden(&call.dump.events),
     };
     of_judgement(judgement, &facts)
 }
@@ -41,21 +41,6 @@ struct Used {
     connection: String,
     from_s: f64,
     interface: Interface,
-}
-
-fn hidden(events: &[ConnectionEvent]) -> Vec<(f64, f64)> {
-    let (mut spans, mut since) = (Vec::new(), None);
-    for event in events {
-        match event.change {
-            ConnectionChange::Hidden(true) => since = since.or(Some(event.time_s)),
-            ConnectionChange::Hidden(false) => {
-                spans.extend(since.take().map(|from| (from, event.time_s)));
-            }
-            _ => {}
-        }
-    }
-    spans.extend(since.map(|from| (from, f64::INFINITY)));
-    spans
 }
 
 fn interfaces(call: &Call<'_>) -> Vec<Used> {

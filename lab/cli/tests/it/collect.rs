@@ -108,8 +108,7 @@ fn snapshots_and_events_come_by_post() {
     let two = format!("{}\n{}", report(1), report(2));
     assert_eq!(collector.post(&path, two.as_bytes()), "204");
     for odd in ["", "7", "{", "[1,2"] {
-        let expected = if odd.is_empty() { "204" } else { "400" };
-        assert_eq!(collector.post(&path, odd.as_bytes()), expected, "{odd}");
+        assert_eq!(collector.post(&path, odd.as_bytes()), "400", "{odd}");
     }
     assert_eq!(collector.metric("weir_collect_reports_total"), 3.0);
     assert_eq!(collector.metric("weir_collect_events_total"), 4.0);

@@ -74,8 +74,8 @@ impl Moment<'_> {
     /// Whether no packet of the stream ever came, although the path is there. Servers and
     /// browsers announce streams before their first packet.
     fn never_came(&self) -> bool {
-        let last = self.stream.samples.last();
-        last.is_some_and(|it| it.packets_so_far == 0) && self.sample().rtt_ms.is_some()
+        let Some(last) = self.stream.samples.last() else { return false };
+        last.packets_so_far == 0 && self.sample().rtt_ms.is_some()
     }
 
     /// A stream that has begun, or that was announced, brings nothing, and nothing of it is lost.
