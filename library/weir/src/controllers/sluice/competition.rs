@@ -54,7 +54,7 @@ impl Crowding {
     /// Whether the delay has stayed the same for some time, although less is sent (S-19).
     pub(super) fn is_flat(&self, noise: TimeDelta, p: &Parameters) -> bool {
         TimeDelta::from_secs_f64(self.flat_s) > p.t_flat
-            && self.most - self.least < p.q_flat + noise
+            && self.most - self.least < p.margin + noise
     }
 }
 

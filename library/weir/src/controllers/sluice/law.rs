@@ -357,7 +357,7 @@ impl Sluice {
 
     /// The round-trip time by which additive growth counts.
     fn rtt_counted(&self) -> TimeDelta {
-        self.rtt().min(self.p.t_loop).max(self.p.rtt_compete_min)
+        self.rtt().min(self.p.t_loop).max(self.p.rtt_min())
     }
 
     /// Growth per second, relative to the rate, that adds `packets` per round trip to the data in
@@ -424,7 +424,7 @@ impl Sluice {
             self.rate = self.rate * (p.b_compete / p.b_loss);
         } else {
             // A round trip must not grow by more than a loss takes back.
-            let rtt_s = self.rtt().max(self.p.rtt_compete_min).as_secs_f64();
+            let rtt_s = self.rtt().max(self.p.rtt_min()).as_secs_f64();
             let most = p.g_compete.min((1.0 - p.b_compete) / rtt_s);
             let growth = self.additive(p.a_compete).min(most);
             let grown = self.rate * (1.0 + growth * seen.step_s);

@@ -66,6 +66,8 @@ const REPORT_INTERVAL: TimeDelta = TimeDelta::from_millis(500);
 const REPORT_INTERVAL_MAX: TimeDelta = TimeDelta::from_secs(2);
 /// Size of a packet until some were sent.
 const PACKET_SIZE: DataSize = DataSize::from_bytes(1_200);
+/// Such packets that may be in flight beyond what the feedback's time needs (S-31).
+const SPARE: f64 = 2.0;
 /// Share of a new packet in the mean size.
 const SIZE_GAIN: f64 = 1.0 / 64.0;
 
@@ -235,9 +237,7 @@ impl Sluice {
     fn reference_alone(&self) -> TimeDelta {
         let p = &self.p;
         let path = (p.q_min + self.queue.noise() * p.k_noise).min(p.q_max) * self.scale;
-        // A round-trip time contains the wait for the packet that is reported on.
-        let most = if self.is_round_trip { p.q_packet_round_trip } else { p.q_packet };
-        path + (self.packet_time() * (p.k_packet * self.settings.priority)).min(most)
+        path + (self.packet_time() * (p.k_packet * self.settings.priority)).min(p.q_packet)
     }
 
     /// How clearly the flow has more than its part beside others, 0 to 1 (S-26).
@@ -325,7 +325,7 @@ impl Sluice {
         let time = if self.flight.is_lost() { TimeDelta::ZERO } else { time };
         // Limits that fell count at once, not only from the next report.
         let level = self.level.min(self.settings.limits.max() * self.p.level_max());
-        let window = level * time + DataSize::from_bytes(self.p.d_window as u64);
+        let window = level * time + PACKET_SIZE * SPARE;
         let flight = self.flight.bytes(self.packet_bytes);
         Some(Window::new(window, window.saturating_sub(flight)))
     }

@@ -152,9 +152,8 @@ parameters! {
     k_packet: f64 = 2.0;
     /// `Q_PACKET`: largest part of the reference delay that comes from the time of a packet.
     q_packet: TimeDelta = TimeDelta::from_millis(30);
-    /// `Q_PACKET_RR`: the same where receiver reports alone give the delay.
-    q_packet_round_trip: TimeDelta = TimeDelta::from_millis(150);
-    /// `MARGIN`: a standing queue this far above the reference delay is drained.
+    /// `MARGIN`: a standing queue this far above the reference delay is drained. A delay that
+    /// varies by less, beside its noise, stays the same.
     margin: TimeDelta = TimeDelta::from_millis(10);
     /// `CUT_MAX`: largest share of the delivered rate by which a drain undercuts it. A base test
     /// takes half of it, and a drain of a radio link all.
@@ -243,7 +242,8 @@ parameters! {
     /// `T_OFTEN`: reports that come more often than this show a queue soon enough.
     t_often: TimeDelta = TimeDelta::from_millis(350);
     /// `T_SOON`: two buckets: the effect of what was sent is in them. What waits in the sender of a
-    /// radio link leaves in this time. A step of the rate is at most twice as long.
+    /// radio link leaves in this time. A step of the rate is at most twice as long. No round trip
+    /// counts with less than a quarter.
     t_soon: TimeDelta = TimeDelta::from_millis(100);
     /// `T_EFFECT`: what changes on a path, or what others do, has shown after this time, beyond
     /// doubt after twice of it, and on a radio link after four times. No rival is followed into a
@@ -278,8 +278,6 @@ parameters! {
     /// `RECOVERED`: share of the level before a drain up to which the level recovers fast. By as
     /// much as that is below 1, the level may exceed the largest target.
     recovered: f64 = 0.9;
-    /// `RTT_COMPETE_MIN`: shortest round-trip time by which competition grows.
-    rtt_compete_min: TimeDelta = TimeDelta::from_millis(20);
     /// `G_SCALE`: growth of what congestive losses have lowered, per second: the scale of the
     /// reference delay, and the level above the rate of a policer.
     g_scale: f64 = 0.02;
@@ -295,8 +293,6 @@ parameters! {
     draining: TimeDelta = TimeDelta::from_millis(20);
     /// `T_FLAT`: time for which a delay must not change to be that of a longer path.
     t_flat: TimeDelta = TimeDelta::from_millis(800);
-    /// `Q_FLAT`: change of a delay, beside its noise, that is none.
-    q_flat: TimeDelta = TimeDelta::from_millis(15);
     /// `ALPHA_GAIN`: share of a new round trip in the smoothed ratio of marks under L4S
     /// [SCREAMV2 §4.2.1.3].
     alpha_gain: f64 = 1.0 / 16.0;
@@ -311,8 +307,6 @@ parameters! {
     g_return: f64 = 40.0;
     /// `K_WINDOW`: mean deviations by which feedback may be late before the data in flight ends.
     k_window: f64 = 3.0;
-    /// `D_WINDOW`: bytes that may be in flight beyond that.
-    d_window: f64 = 2_500.0;
 }
 
 impl Parameters {
@@ -335,6 +329,11 @@ impl Parameters {
     /// Longest time between two reports that counts for a step of the rate.
     pub(super) fn step_max(&self) -> TimeDelta {
         self.t_soon * 2
+    }
+
+    /// Shortest round-trip time by which growth counts.
+    pub(super) fn rtt_min(&self) -> TimeDelta {
+        self.t_soon / 4
     }
 
     /// A path that carries nothing for longer than this was away.

@@ -148,7 +148,7 @@ fn what_is_in_flight_on_a_radio_link_has_a_limit() {
 /// Seconds for which the level may be in flight, without the part of `T_WINDOW`.
 fn covered_s(link: &Link) -> f64 {
     let window = link.feed.sluice.target().window.expect("a window").congestion_window;
-    let time_s = (window.as_bits() as f64 - 8.0 * 2_500.0) / link.level() / 1e3;
+    let time_s = (window.as_bits() as f64 - 8.0 * 2_400.0) / link.level() / 1e3;
     time_s - 0.025 / link.belief()
 }
 
