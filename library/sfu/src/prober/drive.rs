@@ -4,7 +4,7 @@ use weir::controller::{Controller, Metrics, RateLimits, Target, Window};
 use weir::feedback::{FeedbackReport, SentPacket};
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
-use super::{AFTER_FAILURE, MIN_ALLOWANCE, Probing, Running};
+use super::{AFTER_FAILURE, MIN_ALLOWANCE, Probing, Running, WHILE_OPEN};
 use crate::ceiling::Ceiling;
 use crate::pairs::Pairs;
 use crate::usual_loss::UsualLoss;
@@ -20,6 +20,9 @@ impl<C: Controller> Controller for Probing<C> {
 
     fn on_packet_sent(&mut self, now: Timestamp, packet: &SentPacket) {
         self.inner.on_packet_sent(now, packet);
+        if let Some(running) = &mut self.running {
+            running.on_sent(now, packet);
+        }
         if !packet.padding {
             self.resumed = if self.is_idle(now) { Some(now) } else { self.resumed };
             self.last_sent = Some(now);
@@ -47,6 +50,11 @@ impl<C: Controller> Controller for Probing<C> {
             self.on_path_full(now, self.inner.target().bitrate, true);
         }
         self.look_at_pairs(now, report);
+        self.measure_answer(now, report);
+        if core::mem::take(&mut self.is_unheard) {
+            // An outage is over. It was no queue, so none has to drain.
+            self.not_before = self.not_before.min(now + WHILE_OPEN);
+        }
         self.last_feedback = Some(now);
         let known = self.proved.map_or(Bitrate::ZERO, |proof| proof.rate);
         for packet in &report.packets {
@@ -63,6 +71,7 @@ impl<C: Controller> Controller for Probing<C> {
         {
             self.on_train(now, train);
         }
+        self.end_unheard(now, report);
         if let Some(train) = self.trains.open_media() {
             self.learn_from_media(now, train);
         }

@@ -16,8 +16,8 @@ mod tests;
 use alloc::vec::Vec;
 
 use weir::controller::{Controller, Metrics, Probe, RateLimits, Reason};
-use weir::feedback::FeedbackReport;
-use weir::units::{Bitrate, TimeDelta, Timestamp};
+use weir::feedback::{FeedbackReport, SentPacket};
+use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 pub use self::outcome::{ProbeOutcome, ProbeResult};
 use crate::ceiling::Ceiling;
@@ -69,8 +69,10 @@ const BEHIND: f64 = 0.5;
 const BACK_OFF: f64 = 0.85;
 /// No probe is waited for longer than this.
 const MAX_PATIENCE: TimeDelta = TimeDelta::from_secs(10);
-/// The usual time to an answer before the first.
-const FIRST_ANSWER: TimeDelta = TimeDelta::from_secs(1);
+/// The time to an answer before the first: a round trip and the time between two reports.
+const FIRST_ANSWER: TimeDelta = TimeDelta::from_secs(2);
+/// A longer time to an answer is forgotten over this time.
+const ANSWER_MEMORY: TimeDelta = TimeDelta::from_secs(4);
 /// A train that waited longer than this at its end found less than its rate.
 const MAX_QUEUED: TimeDelta = TimeDelta::from_millis(8);
 /// The same for media, whose packets also queue behind each other's bursts.
@@ -116,7 +118,7 @@ pub struct Probing<C> {
     /// Trains that ended with the newest report. Empty between calls.
     ended: Vec<Train>,
     running: Option<Running>,
-    /// The usual time from the start of a probe to feedback on all of it.
+    /// The longest time of late from a packet to feedback on it.
     answer: TimeDelta,
     next_id: u32,
     not_before: Timestamp,
@@ -135,6 +137,8 @@ pub struct Probing<C> {
     high: (Bitrate, Timestamp),
     dip: Option<Dip>,
     last_feedback: Option<Timestamp>,
+    /// The path was last full, as it seemed, because no feedback came.
+    is_unheard: bool,
     /// When a packet last left, or the first event.
     last_sent: Option<Timestamp>,
     /// When media left again after a pause.
@@ -183,6 +187,24 @@ struct Running {
     started: Timestamp,
     /// The inner target when it started.
     inner_rate: Bitrate,
+    /// What has left of it: its size, and number and time of the last packet.
+    sent: DataSize,
+    last: Option<(i64, Timestamp)>,
+}
+
+impl Running {
+    /// A packet left.
+    fn on_sent(&mut self, now: Timestamp, packet: &SentPacket) {
+        if packet.probe == Some(self.probe.id) {
+            self.sent += packet.size;
+            self.last = Some((packet.sequence_number, now));
+        }
+    }
+
+    /// Whether feedback up to this packet leaves nothing to be heard of it.
+    fn is_over(&self, newest: i64) -> bool {
+        self.sent >= self.probe.size && self.last.is_some_and(|(last, _)| newest > last)
+    }
 }
 
 impl<C: Controller> Probing<C> {
@@ -217,6 +239,7 @@ impl<C: Controller> Probing<C> {
             high: (inner_rate, Timestamp::from_nanos(i64::MIN)),
             dip: None,
             last_feedback: None,
+            is_unheard: false,
             last_sent: None,
             resumed: None,
             refilled: None,
@@ -357,6 +380,7 @@ impl<C: Controller> Probing<C> {
     /// target. `is_heard`: the receiver still sends feedback.
     fn on_path_full(&mut self, now: Timestamp, rate: Bitrate, is_heard: bool) {
         self.not_before = self.not_before.max(now + AFTER_FALL);
+        self.is_unheard = !is_heard;
         (self.is_open, self.arrived) = (false, 0);
         self.ceiling.on_full(Bitrate::ZERO);
         self.loss.on_full();
@@ -448,7 +472,6 @@ impl<C: Controller> Probing<C> {
     }
 
     fn judge_probe(&mut self, now: Timestamp, running: Running, train: Train) {
-        self.answer = (self.answer * 3 + (now - running.started).min(MAX_PATIENCE)) / 4;
         // Packets without a size make no number of it.
         let fell_short = running.probe.rate / train.send_rate();
         self.shortfall = if fell_short > 1.0 { fell_short.min(MAX_SHORTFALL) } else { 1.0 };
@@ -467,14 +490,16 @@ impl<C: Controller> Probing<C> {
         self.is_open = self.ceiling.rate().is_none_or(|full| rate > full * OPENED);
         self.arrived += 1;
         self.ceiling.on_carried(rate);
-        let held = self.proved.map(|proof| proof.rate).filter(|held| rate >= *held * RENEWS);
-        let rate = held.map_or(rate, |held| held.max(rate));
-        // The target may be above it for a moment only.
-        if held.is_some() || self.proved.is_none() || rate > self.unproved() {
+        let held = self.proved.map_or(Bitrate::ZERO, |proof| proof.rate);
+        let renews = rate >= held * RENEWS;
+        let rate = rate.max(held);
+        // A slower one that did not queue says nothing of what was proved.
+        if renews {
             self.proved = Some(Proof::new(rate, now));
         }
         self.after_failure = AFTER_FAILURE;
-        self.not_before = now + if self.is_open { WHILE_OPEN } else { AFTER_SUCCESS };
+        let is_free = self.is_open || self.has_fitted(rate);
+        self.not_before = now + if is_free { WHILE_OPEN } else { AFTER_SUCCESS };
         self.note(now, ProbeResult::Arrived(rate));
     }
 

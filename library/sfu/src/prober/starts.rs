@@ -1,11 +1,12 @@
 //! When a probe starts, what it looks for, and how it is paid for.
 
 use weir::controller::{Controller, Probe};
-use weir::feedback::ProbeId;
+use weir::feedback::{FeedbackReport, ProbeId};
 use weir::units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 use super::{
-    AFTER_SUCCESS, MAX_PATIENCE, MAX_SILENCE, MIN_ALLOWANCE, ProbeResult, Probing, Running,
+    AFTER_SUCCESS, ANSWER_MEMORY, MAX_PATIENCE, MAX_SILENCE, MIN_ALLOWANCE, ProbeResult, Probing,
+    Running, WHILE_OPEN,
 };
 
 /// How long a probe lasts. Its queue drains within some hundred milliseconds even if only half of
@@ -13,6 +14,11 @@ use super::{
 const LENGTH: TimeDelta = TimeDelta::from_millis(80);
 /// A probe is at most this factor above the target.
 const MAX_FACTOR: f64 = 2.0;
+/// Where answers take long and the path has not been full, the factor is higher, as if a climb
+/// doubled once in this time, up to another bound. Such a probe is shorter: it has the size of one
+/// at [`MAX_FACTOR`], and leaves a queue of 107 ms in place of 80 if nothing more fits.
+const DOUBLING_TIME: TimeDelta = TimeDelta::from_millis(300);
+const MAX_SLOW_FACTOR: f64 = 3.0;
 /// A probe is a little above its goal: pacers wake up late, so less is sent and measured.
 const ABOVE_GOAL: f64 = 1.1;
 /// A shortfall above this is a late host's. Packets of different sizes make a smaller one, too.
@@ -45,31 +51,52 @@ const IDLE_ALLOWANCE: f64 = 1_000.0;
 const MIN_IDLE_SIZE: DataSize = DataSize::from_bytes(2_400);
 /// After this time it is probed again, if more than the inner target is needed.
 const RENEW_AFTER: TimeDelta = TimeDelta::from_secs(12);
-/// Without feedback on its packets, a probe is given up after this many times the usual time to an
-/// answer. Feedback may come every 2 s, and half of it may be lost.
-const PATIENCE: i64 = 3;
-const MIN_PATIENCE: TimeDelta = TimeDelta::from_secs(1);
+/// Without feedback on its last packets, a probe is given up after this many times the longest time
+/// to an answer: the report on them was lost. Later reports do not repeat it.
+const PATIENCE: f64 = 1.5;
+const MIN_PATIENCE: TimeDelta = TimeDelta::from_millis(300);
 
 impl<C: Controller> Probing<C> {
     /// Ends a probe of which nothing is heard.
     fn give_up(&mut self, now: Timestamp) {
+        let Some(running) = self.running else { return };
         let patience = (self.answer * PATIENCE).clamp(MIN_PATIENCE, MAX_PATIENCE);
-        let Some(running) = self.running.filter(|it| now - it.started > patience) else { return };
+        let since = running.last.map_or(running.started, |(_, at)| at);
+        if now - since <= patience {
+            return;
+        }
         self.running = None;
         // The feedback on its end was lost. What was heard of the rest is as good.
         if let Some(train) = self.trains.take_probe(running.probe.id) {
             self.judge_probe(now, running, train);
             return;
         }
-        let is_heard = self.last_feedback.is_some_and(|at| at > running.started);
-        // A path that carries nothing is not made worse. If other feedback came, only that on the
-        // probe was lost.
-        self.not_before = match (self.is_idle(now), is_heard) {
-            (true, _) => now,
-            (false, true) => now + AFTER_SUCCESS,
-            (false, false) => now + self.after_failure,
-        };
+        // A path that carries nothing is not made worse. While media leaves, no probe starts before
+        // feedback comes again.
+        self.not_before = if self.is_idle(now) { now } else { now + AFTER_SUCCESS };
         self.note(now, ProbeResult::Unanswered);
+    }
+
+    /// Ends a probe of which too little was reported, when later packets are.
+    pub(super) fn end_unheard(&mut self, now: Timestamp, report: &FeedbackReport) {
+        let Some(newest) = report.packets.last() else { return };
+        if self.running.is_some_and(|running| running.is_over(newest.sequence_number)) {
+            self.running = None;
+            self.not_before = now + WHILE_OPEN;
+            self.note(now, ProbeResult::Unanswered);
+        }
+    }
+
+    /// How long feedback takes from a packet on.
+    pub(super) fn measure_answer(&mut self, now: Timestamp, report: &FeedbackReport) {
+        let Some(first) = report.packets.first() else { return };
+        let age = (now - first.send_time).clamp(TimeDelta::ZERO, MAX_PATIENCE);
+        let Some(last) = self.last_feedback else {
+            self.answer = age;
+            return;
+        };
+        let share = ((now - last) / ANSWER_MEMORY).clamp(0.0, 1.0);
+        self.answer = age.max(self.answer + (age - self.answer) * share);
     }
 
     /// Starts a probe if one is needed, cannot hurt, and is paid for.
@@ -81,31 +108,50 @@ impl<C: Controller> Probing<C> {
         // First what is relied on already, then more.
         let stale = self.proved.filter(|proof| now - proof.at > RENEW_AFTER);
         let relied = self.unproved();
-        let stale = stale.filter(|proof| goal > self.inner_rate && proof.rate > relied);
+        let is_idle = self.is_idle(now);
+        let stale = stale.filter(|proof| !is_idle && goal > self.inner_rate && proof.rate > relied);
         let is_known = goal <= known && stale.is_none();
         if is_known || self.running.is_some() || now < self.not_before || !self.may_send(now) {
             return;
         }
         // The bound is for what leaves. A host that wakes up late lets less leave than it is asked.
         let late = if self.shortfall > LATE { self.shortfall } else { 1.0 };
-        let rate = (goal * ABOVE_GOAL * self.shortfall).min(known * (MAX_FACTOR * late));
+        let rate =
+            (goal * ABOVE_GOAL * self.shortfall).min(known * (self.max_factor(known) * late));
         let rate = stale.map_or(rate, |proof| rate.min(proof.rate * self.shortfall));
-        let size = rate * LENGTH;
-        let size = if self.is_idle(now) { size.max(MIN_IDLE_SIZE) } else { size };
+        let size = rate.min(known * (MAX_FACTOR * late)) * LENGTH;
+        let size = if is_idle { size.max(MIN_IDLE_SIZE) } else { size };
         let is_most = self.limits.max() <= known && stale.is_none();
         if !self.may_pay(size) || is_most {
             return;
         }
         let probe = Probe::new(ProbeId(self.next_id), rate, size, 6);
         self.next_id += 1;
-        self.running = Some(Running { probe, started: now, inner_rate: self.inner_rate });
+        let (sent, last) = (DataSize::ZERO, None);
+        let inner_rate = self.inner_rate;
+        self.running = Some(Running { probe, started: now, inner_rate, sent, last });
         self.note(now, ProbeResult::Started(probe));
+    }
+
+    /// How far above what is known a probe may be.
+    fn max_factor(&self, known: Bitrate) -> f64 {
+        let was_full = self.ceiling.rate().is_some() && !self.is_open && !self.has_fitted(known);
+        if was_full || self.last_feedback.is_none() {
+            return MAX_FACTOR;
+        }
+        libm::exp2(self.answer / DOUBLING_TIME).clamp(MAX_FACTOR, MAX_SLOW_FACTOR)
+    }
+
+    /// Whether far more than what is known has arrived since the path was last full, as before an
+    /// outage.
+    pub(super) fn has_fitted(&self, known: Bitrate) -> bool {
+        self.ceiling.rate().is_some_and(|full| known * MAX_SLOW_FACTOR < full)
     }
 
     /// What the next probe looks for: what is asked for next, or more, up to all that is wanted.
     fn probe_goal(&self, next: Bitrate, known: Bitrate) -> Bitrate {
         let wanted = self.wanted.map_or(next, |wanted| next.max(wanted));
-        if self.is_open {
+        if self.is_open || self.has_fitted(known) {
             return wanted;
         }
         if self.arrived == 0 {
