@@ -63,7 +63,11 @@ impl Facts {
                 at = Some(used.interface);
             }
         }
-        at.or_else(|| self.interfaces.last().map(|it| it.interface))
+        if at.is_some() {
+            return at;
+        }
+        let last = self.interfaces.last()?;
+        Some(last.interface)
     }
 
     /// Whether what the page drew itself was missing while nobody could see the page.

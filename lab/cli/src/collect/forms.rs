@@ -82,8 +82,8 @@ fn is_statistics(value: &Value) -> bool {
 
 /// Whether this is an object of a report in a list, which has its id, or at least its time.
 fn is_listed_statistics(value: &Value) -> bool {
-    let has = |member| value.get(member).is_some();
-    is_statistics(value) && (has("id") || has("timestamp"))
+    let is_named = value.get("id").is_some() || value.get("timestamp").is_some();
+    is_statistics(value) && is_named
 }
 
 /// Adds the snapshots in a value as events: its own, or those in its parts. Values are nested at

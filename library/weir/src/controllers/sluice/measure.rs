@@ -76,6 +76,7 @@ impl Sluice {
             self.longer_path = LongerPath::default();
         }
         self.is_round_trip = report.arrival_times == ArrivalTimes::RoundTrip;
+        self.delivered.arrive_at_once(report.arrival_times == ArrivalTimes::Acknowledged);
         if self.is_round_trip {
             self.radio.doubt();
         }

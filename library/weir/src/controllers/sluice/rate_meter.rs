@@ -45,6 +45,12 @@ impl RateMeter {
         Self { arrivals: true, ..Self::default() }
     }
 
+    /// Whether packets arrive at once: an acknowledgement tells of many, and those of a late one
+    /// came before it.
+    pub(super) fn arrive_at_once(&mut self, at_once: bool) {
+        self.arrivals = !at_once;
+    }
+
     /// Adds data at a time. Data older than the ring is ignored, unless it is followed by more of
     /// it: then the clock was set back, and the sums begin anew.
     #[inline]
