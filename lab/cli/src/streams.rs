@@ -82,7 +82,8 @@ fn cells(row: &StreamRow) -> Vec<String> {
 /// half a round trip with the jitter buffer, and by the share of it that was made up, or was lost.
 /// Of other codecs, the model's parameters are not here.
 fn mos(row: &StreamRow) -> Option<f64> {
-    let is_opus = row.codec.as_deref().is_some_and(|it| it.eq_ignore_ascii_case("opus"));
+    let codec = row.codec.as_deref().unwrap_or_default();
+    let is_opus = codec.eq_ignore_ascii_case("opus");
     if !is_opus || row.direction != StreamDirection::Received || row.expected == 0 {
         return None;
     }

@@ -106,7 +106,10 @@ struct Parts {
 /// up to where it broke off.
 fn exclusion(record: &Reader) -> Option<Exclusion> {
     let is_elsewhere = matches!(record.info.subject, Subject::Analyzed { .. });
-    record.exclusion().filter(|it| !(is_elsewhere && *it == Exclusion::Failed))
+    match record.exclusion() {
+        Some(Exclusion::Failed) if is_elsewhere => None,
+        why => why,
+    }
 }
 
 /// The ranges of runs with these exclusions, in rising order.

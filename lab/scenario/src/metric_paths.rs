@@ -66,7 +66,10 @@ fn all() -> impl Iterator<Item = &'static Declared> {
 
 /// All that a participant can be asked, in words.
 pub fn of_participants() -> String {
-    let paths: Vec<&str> = ParticipantMetrics::DECLARED.iter().map(|it| it.path).collect();
+    let mut paths = Vec::new();
+    for metric in ParticipantMetrics::DECLARED {
+        paths.push(metric.path);
+    }
     paths.join(", ")
 }
 

@@ -73,8 +73,12 @@ impl Scenario {
         direction: Direction,
         link: &LinkConfig,
     ) -> Option<(usize, Bitrate, Bitrate)> {
-        let mut crossing: Vec<&Flow> = self.flows.iter().collect();
-        crossing.retain(|flow| flow.direction == direction && flow.hops.contains(&hop));
+        let mut crossing: Vec<&Flow> = Vec::new();
+        for flow in &self.flows {
+            if flow.direction == direction && flow.hops.contains(&hop) {
+                crossing.push(flow);
+            }
+        }
         for newest in &crossing {
             let (mut flows, mut least) = (0, Bitrate::ZERO);
             let mut stop = Timestamp::ZERO + self.duration;
@@ -117,8 +121,11 @@ fn room(link: &LinkConfig) -> Option<DataSize> {
     if let Capacity::Schedule(schedule) = &link.capacity
         && schedule.recording().is_none()
     {
-        let rates = schedule.steps().iter().map(|step| step.1);
-        rate = rates.filter(|&rate| rate > Bitrate::ZERO).min().unwrap_or(rate);
+        for &(_, step) in schedule.steps() {
+            if step > Bitrate::ZERO && (step < rate || rate == Bitrate::ZERO) {
+                rate = step;
+            }
+        }
     }
     match link.queue {
         QueueLimit::Bytes(bytes) => Some(bytes),

@@ -101,7 +101,7 @@ pub(super) fn path(text: &str, options: &Options) -> Result<Vec<String>> {
 /// Whether a file of AlphaRTC has rows of this direction.
 fn has_rows(text: &str, direction: &str) -> bool {
     let Ok(value) = serde_json::from_str::<Value>(text) else { return false };
-    value[direction]["trace_pattern"].as_array().is_some_and(|rows| !rows.is_empty())
+    matches!(value[direction]["trace_pattern"].as_array(), Some(rows) if !rows.is_empty())
 }
 
 /// The keys that lead to the longest list of rows, which are objects or lists.
