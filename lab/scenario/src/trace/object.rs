@@ -68,14 +68,14 @@ pub(super) fn path(text: &str, options: &Options) -> Result<Vec<String>> {
     let path: &[&str] = if keys.have(&["start", "intervals"]) {
         &["intervals"]
     } else if keys.have(&["uplink"]) || keys.have(&["downlink"]) {
-        match (options.want, has_rows(text, "uplink"), has_rows(text, "downlink")) {
-            (Want::Down, ..) => &["downlink", "trace_pattern"],
-            (Want::Delay | Want::Loss | Want::Jitter, true, true) => {
-                let message = "has rows of both directions; write list = \
-                               \"uplink.trace_pattern\" or list = \"downlink.trace_pattern\"";
-                return Err(TraceError::of_file(message));
-            }
-            (Want::Delay | Want::Loss | Want::Jitter, false, true) => {
+        match options.want {
+            Want::Down => &["downlink", "trace_pattern"],
+            Want::Delay | Want::Loss | Want::Jitter if has_rows(text, "downlink") => {
+                if has_rows(text, "uplink") {
+                    let message = "has rows of both directions; write list = \
+                                   \"uplink.trace_pattern\" or list = \"downlink.trace_pattern\"";
+                    return Err(TraceError::of_file(message));
+                }
                 &["downlink", "trace_pattern"]
             }
             _ => &["uplink", "trace_pattern"],

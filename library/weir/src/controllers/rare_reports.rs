@@ -47,7 +47,10 @@ impl RareSteps {
     /// A report came without a sign of congestion, while this was the rate. A step was made for
     /// this time.
     pub(crate) fn on_calm(&mut self, now: Timestamp, rate: Bitrate, step_time: TimeDelta) {
-        if self.known.is_some_and(|known| now - known < step_time) {
+        // A host's clock that was set back says nothing of how long it lasted.
+        if let Some(known) = self.known
+            && (TimeDelta::ZERO..step_time).contains(&(now - known))
+        {
             return;
         }
         self.known = Some(now);
@@ -125,5 +128,13 @@ mod tests {
             steps.on_calm(at(0) + interval, kbps(1_000), interval);
             assert_eq!(most(&steps, 1_000), kbps(1_050), "{interval:?}");
         }
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_does_not_hold_the_steps() {
+        let mut steps = RareSteps::default();
+        steps.on_full(at(3_600), kbps(1_000));
+        steps.on_calm(at(10), kbps(1_000), MS * 2_000);
+        assert_eq!(most(&steps, 1_000), kbps(1_050));
     }
 }

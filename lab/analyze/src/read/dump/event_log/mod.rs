@@ -36,8 +36,8 @@ const BATCH_EVENTS_MAX: usize = 50_000;
 const EVENTS_MAX: usize = 500_000;
 /// Most bytes of RTCP in a log.
 const RTCP_BYTES_MAX: usize = 32 << 20;
-/// Bytes that SRTP adds to a packet, which the log does not have: those of HMAC-SHA1, which two
-/// Chromium 156 choose (`srtpCipher` in their dumps) [RFC3711 §5.2].
+/// Bytes that SRTP adds to a packet, which the log does not have: those of HMAC-SHA1, which
+/// Chromium 156 chooses (`srtpCipher` in its dumps) [RFC3711 §5.2].
 ///
 /// [RFC3711 §5.2]: https://www.rfc-editor.org/rfc/rfc3711#section-5.2
 const SRTP_TAG: u32 = 10;
